@@ -89,7 +89,6 @@ def _bare(name: str) -> str:
 
 
 def faults(rows: Sequence[str], reasons: Mapping[str, str], marks: Sequence[Mark]) -> list[str]:
-    """Return what is wrong between the list, its reasons and the marks."""
     found = [f"{mark.test}: there is no row {mark.row!r}" for mark in marks if mark.row not in rows]
     found += [f"{row}: a reason for no row" for row in reasons if row not in rows]
     for row in rows:

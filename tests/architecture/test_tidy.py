@@ -67,7 +67,6 @@ def _sources() -> list[Path]:
 
 @cache
 def _nodes(text: str) -> list[ast.AST]:
-    """Return the module and all its definitions, nested ones too."""
     return [
         node
         for node in ast.walk(ast.parse(text))
@@ -76,7 +75,6 @@ def _nodes(text: str) -> list[ast.AST]:
 
 
 def findings(name: str, text: str) -> list[str]:
-    """Return what is untidy about one source file."""
     found = []
     lines = text.count("\n")
     if lines > MAX_FILE_LINES:

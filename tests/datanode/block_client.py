@@ -36,7 +36,6 @@ async def connect(port: int) -> Peer:
 
 
 def hang_up() -> None:
-    """Close what tests have left open."""
     for peer in _CONNECTED:
         peer.abort()
     _CONNECTED.clear()
@@ -125,14 +124,12 @@ class Writing:
         return await self.peer.read_message(pb.PipelineAckProto, seconds=SECONDS)
 
     async def write(self, data: bytes) -> None:
-        """Send in packets, and wait until all are safe everywhere."""
         numbers = [await self.send(data[at : at + PACKET]) for at in range(0, len(data), PACKET)]
         for number in numbers:
             answer = await self.ack()
             assert (answer.seqno, set(answer.reply)) == (number, {pb.Status.SUCCESS})
 
     async def close(self) -> None:
-        """End the block; every DataNode has it whole afterwards."""
         await self.end()
         answer = await self.ack()
         assert set(answer.reply) == {pb.Status.SUCCESS}

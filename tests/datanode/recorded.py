@@ -36,7 +36,6 @@ class Recorded:
         self.calls.clear()
 
     def one(self, method: str, seconds: float = CALL_SECONDS) -> Message:
-        """Return the only call there was."""
         ((called, request, deadline),) = self.calls
         assert (called, deadline) == (method, seconds)
         return request

@@ -20,7 +20,6 @@ def block(number: int = 0, stamp: int = 1001) -> model.Block:
 
 
 def volume(folder: Path, name: str = "DS-1", storage_type: str = "DISK") -> Volume:
-    """Return a volume that is formatted and has joined the pool."""
     made = Volume(DataDirectory(folder, storage_type))
     if made.version is None:
         made.format(NodeVersion(model.StorageId(name), "uuid-1", "CID-1"))

@@ -78,8 +78,7 @@ async def test_a_block_without_checksums(kept: Store, length: int) -> None:
 
 async def test_damage_is_not_hidden(kept: Store) -> None:
     replica = await finalized(kept, block(), DATA)
-    path = kept.volumes[replica.storage].paths(replica).block
-    path.write_bytes(DATA[:-1] + b"?")
+    kept.volumes[replica.storage].paths(replica).block.write_bytes(DATA[:-1] + b"?")
     assert await summed(kept, 0) == (md5(checksums_of(DATA, CHECKSUM)), 4)
 
 

@@ -36,7 +36,6 @@ class Partner:
 
 @asynccontextmanager
 async def partner(folder: Path) -> AsyncIterator[Partner]:
-    """Run a DataNode of which others can ask a recovery."""
     kept = await store(volume(folder, f"DS-{folder.name}"))
     server = RpcServer(DataNodeRpcServices(kept, POOL.pool, lambda: None, lambda: 0.0).protocols())
     port = await server.start("127.0.0.1", 0)
@@ -201,8 +200,7 @@ async def test_whoever_cannot_cut_its_replica_is_left_out(
         replica = await finalized(one.store, block(), DATA)
     for one in two[:damaged]:
         (replica,) = one.store
-        path = one.store.volumes[replica.storage].paths(replica).block
-        path.write_bytes(bytes(len(DATA)))
+        one.store.volumes[replica.storage].paths(replica).block.write_bytes(bytes(len(DATA)))
     leading = led(two[0], order(block(), two, Truncate(block().block_id, 600)), wire)
     if damaged == 2:
         with pytest.raises(RecoveryFailed, match=f"^no replica of {block()} was cut: 127"):

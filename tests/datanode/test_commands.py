@@ -38,7 +38,6 @@ def about_blocks(
     storages: int = 0,
     pool: str = POOL.pool,
 ) -> pb.DatanodeCommandProto:
-    """Make a command with that number of lists of targets, and of their storages."""
     message = ACTION(
         action=action,
         blockPoolId=pool,
@@ -62,8 +61,7 @@ def recovery(
     )
     one = types.RecoveringBlockProto(newGenStamp=1005, block=located, truncateBlock=truncate)
     return TYPE(
-        cmdType=TYPE.BlockRecoveryCommand,
-        recoveryCmd=pb.BlockRecoveryCommandProto(blocks=[one]),
+        cmdType=TYPE.BlockRecoveryCommand, recoveryCmd=pb.BlockRecoveryCommandProto(blocks=[one])
     )
 
 

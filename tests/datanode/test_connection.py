@@ -23,7 +23,6 @@ BYTES = bytes(range(251)) * 40_000
 async def connected(
     budget: ByteBudget,
 ) -> AsyncIterator[tuple[wire_connection.Connection, socket.socket]]:
-    """Open a connection, and the other side of it."""
     loop = asyncio.get_running_loop()
     with socket.create_server(("127.0.0.1", 0)) as listening:
         _, connection = await loop.create_connection(

@@ -266,7 +266,6 @@ async def refusal(of: block_client.Place, number: int) -> str:
 
 
 async def broken_volume(running: DataNode, folder: Path, model: name_nodes.NameNode) -> None:
-    """Take a disk away, and let a reader find it."""
     shutil.rmtree(folder / "current")
     failed = len(model.heartbeats[-1].volumeFailureSummary.failedStorageLocations)
     for number in range(4):

@@ -5,14 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from datanode.model import Finalized, PoolId, StorageId
+from datanode.namenodes import namenode_client
 from datanode.namenodes.identity import Identity, Namespace, namespace_of
-from datanode.namenodes.namenode_client import (
-    CALL_SECONDS,
-    REPORT_SECONDS,
-    Condition,
-    NameNodeCalls,
-    recovery_request,
-)
+from datanode.namenodes.namenode_client import CALL_SECONDS, NameNodeCalls
 from datanode.namenodes.report_rows import encode_rows
 from datanode.replicas.operations import News
 from datanode.replicas.store import Announcement
@@ -100,7 +95,9 @@ async def test_a_heartbeat(
     wire: Recorded, calls: NameNodeCalls, failed: Sequence[str], *, wants_lease: bool
 ) -> None:
     use = StorageUse(SSD, "SSD", capacity=100, used=30, remaining=50)
-    condition = Condition([use], failed, transfers=4, connections=5, last_failure=1.5, lost_bytes=6)
+    condition = namenode_client.Condition(
+        [use], failed, transfers=4, connections=5, last_failure=1.5, lost_bytes=6
+    )
     await calls.heartbeat(WHO, condition, wants_lease=wants_lease)
     summary = pb.VolumeFailureSummaryProto(
         failedStorageLocations=failed, lastVolumeFailureDate=1500, estimatedCapacityLostTotal=6
@@ -162,10 +159,7 @@ async def test_a_full_report(
     """Report volumes without replicas, too; as many replicas as the limit are many."""
     for _ in range(2):
         await calls.full_report(WHO, REPLICAS, TYPES, lease=9, split_blocks=split_blocks)
-    of_volumes = [
-        report(DISK, REPLICAS),
-        report(SSD, []),
-    ]
+    of_volumes = [report(DISK, REPLICAS), report(SSD, [])]
     sent = [request for _, request, _ in wire.calls]
     ids = [one.context.id for one in sent if isinstance(one, pb.BlockReportRequestProto)]
     count = len(together)
@@ -182,7 +176,7 @@ async def test_a_full_report(
                     totalRpcs=count, curRpc=number, id=report_id, leaseId=9
                 ),
             ),
-            REPORT_SECONDS,
+            namenode_client.REPORT_SECONDS,
         )
         for number, report_id in zip([*range(count)] * 2, ids, strict=True)
     ]
@@ -199,7 +193,7 @@ async def test_a_replica_on_a_volume_that_has_failed_since(
     wire: Recorded, calls: NameNodeCalls
 ) -> None:
     await calls.full_report(WHO, REPLICAS, {}, lease=9, split_blocks=9)
-    request = wire.one("blockReport", REPORT_SECONDS)
+    request = wire.one("blockReport", namenode_client.REPORT_SECONDS)
     assert isinstance(request, pb.BlockReportRequestProto)
     assert list(request.reports) == [report(DISK, REPLICAS)]
 
@@ -240,7 +234,7 @@ async def test_the_end_of_a_recovery(
 ) -> None:
     storages = [DISK for _ in nodes]
     await calls.commit_recovery(
-        recovery_request(
+        namenode_client.recovery_request(
             block(), PoolId("BP-9"), new_stamp=1005, length=7, nodes=nodes, storages=storages
         )
     )

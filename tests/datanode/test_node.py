@@ -15,22 +15,9 @@ from ha.daemon.process import ExitWith
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import datanode_types_pb2 as types
 from hadoop.proto import hdfs_types_pb2 as hdfs
+from tests.datanode import name_nodes
 from tests.datanode.block_client import STAGE, begin, read, write_whole
-from tests.datanode.name_nodes import (
-    DELETED,
-    RECEIVED,
-    NameNode,
-    data_node,
-    invalidate,
-    name_node,
-    place,
-    register,
-    rounds,
-    seen,
-    settings,
-    started,
-    told,
-)
+from tests.datanode.name_nodes import NameNode, data_node, invalidate, place, rounds, seen, told
 from tests.datanode.stores import POOL, block
 
 DATA = bytes(range(251)) * 40
@@ -54,7 +41,7 @@ async def test_it_registers_and_says_what_it_has(
         await write_whole([place(node)], block(), DATA)
         await seen(lambda: told(active) != [] and told(standby) != [])
         for model in (active, standby):
-            assert told(model)[-1] == (block().block_id, RECEIVED)
+            assert told(model)[-1] == (block().block_id, name_nodes.RECEIVED)
 
 
 async def test_a_lease_brings_a_report_asked_for_or_not(tmp_path: Path, active: NameNode) -> None:
@@ -75,8 +62,8 @@ async def test_a_lease_brings_a_report_asked_for_or_not(tmp_path: Path, active: 
 async def test_a_long_report_has_a_call_for_each_volume(
     tmp_path: Path, active: NameNode, blocks: int, calls: list[list[int]]
 ) -> None:
-    chosen = settings([tmp_path / "a", tmp_path / "b"], [active], split_blocks=4)
-    async with started(chosen, active) as node:
+    chosen = name_nodes.settings([tmp_path / "a", tmp_path / "b"], [active], split_blocks=4)
+    async with name_nodes.started(chosen, active) as node:
         for number in range(blocks):
             await write_whole([place(node)], block(number), DATA)
         active.lease = 7
@@ -97,7 +84,7 @@ async def test_news_are_kept_until_they_are_answered(tmp_path: Path, active: Nam
     async with data_node(tmp_path, active) as node:
         active.failures = 2
         await write_whole([place(node)], block(), DATA)
-        await seen(lambda: told(active) == [(block().block_id, RECEIVED)])
+        await seen(lambda: told(active) == [(block().block_id, name_nodes.RECEIVED)])
         assert len(active.registrations) >= 2
 
 
@@ -111,10 +98,10 @@ async def test_deletions_on_command(tmp_path: Path, active: NameNode) -> None:
             invalidate(block(2, stamp=999)),
             invalidate(block(9)),
         ]
-        await seen(lambda: (block().block_id, DELETED) in told(active))
+        await seen(lambda: (block().block_id, name_nodes.DELETED) in told(active))
         await seen(lambda: node.status()["replicas"] == 1)
         await rounds(active)
-        assert (block(1).block_id, DELETED) not in told(active)
+        assert (block(1).block_id, name_nodes.DELETED) not in told(active)
         assert await read(place(node), block(2), 0, len(DATA)) == DATA
 
 
@@ -128,7 +115,7 @@ async def test_a_replica_that_is_deleted_before_it_is_told_is_not_told(
         await seen(lambda: node.status()["replicas"] == 0)
         active.failures = 0
         await write_whole([place(node)], block(1), DATA)
-        await seen(lambda: (block(1).block_id, RECEIVED) in told(active))
+        await seen(lambda: (block(1).block_id, name_nodes.RECEIVED) in told(active))
         assert block().block_id not in dict(told(active))
 
 
@@ -161,7 +148,7 @@ async def test_the_highest_claim_outlives_a_restart(tmp_path: Path, active: Name
         await seen(lambda: node.status()["obeyed"] == "nn1")
     claims = read_claims([tmp_path])
     assert (claims.highest, claims.remembered) == (100, NameNodeId("nn1"))
-    async with name_node(txid=100) as other, data_node(tmp_path, other, active) as node:
+    async with name_nodes.name_node(txid=100) as other, data_node(tmp_path, other, active) as node:
         # nn1 is another process now, and nn2 is new: the obeyed one is known by its name.
         await seen(lambda: node.status()["obeyed"] == "nn1")
         await rounds(active)
@@ -174,7 +161,7 @@ async def test_register_is_done_again_on_command(tmp_path: Path, active: NameNod
         await rounds(active)
         active.lease = 5
         await seen(lambda: len(active.reports) == 1)
-        active.commands = [register()]
+        active.commands = [name_nodes.register()]
         await seen(lambda: len(active.registrations) == 2)
         await rounds(active)
         assert active.heartbeats[-1].requestFullBlockReportLease
@@ -182,10 +169,7 @@ async def test_register_is_done_again_on_command(tmp_path: Path, active: NameNod
 
 @pytest.mark.row("B25")
 async def test_a_recovery_makes_replicas_equal(tmp_path: Path, active: NameNode) -> None:
-    async with (
-        data_node(tmp_path / "a", active) as one,
-        data_node(tmp_path / "b", active) as other,
-    ):
+    async with data_node(tmp_path / "a", active) as one, data_node(tmp_path / "b", active) as other:
         nodes = [place(one), place(other)]
         writing = await begin(nodes, block())
         await writing.write(DATA[:3000])
@@ -229,7 +213,9 @@ def recover(
 
 async def refused(folders: list[Path], model: NameNode) -> str:
     with pytest.raises(ExitWith) as ended:
-        await asyncio.wait_for(DataNode(settings(folders, [model])).run(asyncio.Event()), 20)
+        await asyncio.wait_for(
+            DataNode(name_nodes.settings(folders, [model])).run(asyncio.Event()), 20
+        )
     assert ended.value.code == 1
     return ended.value.message
 
@@ -279,7 +265,7 @@ async def test_a_name_node_of_another_cluster_does_not_end_it(
     async with data_node(tmp_path, active):
         pass
     standby.cluster_id = "CID-2"
-    node = DataNode(settings([tmp_path], [active, standby]))
+    node = DataNode(name_nodes.settings([tmp_path], [active, standby]))
     stop = asyncio.Event()
     task = asyncio.create_task(node.run(stop))
     await rounds(active)
@@ -294,7 +280,7 @@ async def test_a_name_node_of_another_cluster_does_not_end_it(
 async def test_no_usable_directory_ends_it(tmp_path: Path, active: NameNode) -> None:
     (tmp_path / "file").write_text("in the way")
     assert "cannot be used" in await refused([tmp_path / "file"], active)
-    both = settings([tmp_path / "file", tmp_path / "good"], [active], tolerated=1)
+    both = name_nodes.settings([tmp_path / "file", tmp_path / "good"], [active], tolerated=1)
     stop = asyncio.Event()
     task = asyncio.create_task(DataNode(both).run(stop))
     await seen(lambda: len(active.heartbeats) > 0)
@@ -307,11 +293,11 @@ async def test_no_usable_directory_ends_it(tmp_path: Path, active: NameNode) -> 
 
 @pytest.mark.row("B29")
 async def test_it_waits_for_name_nodes_that_come_later(tmp_path: Path) -> None:
-    async with name_node() as gone:
+    async with name_nodes.name_node() as gone:
         port = gone.port
     away = NameNode(port=port)
     stop = asyncio.Event()
-    node = DataNode(settings([tmp_path], [away]))
+    node = DataNode(name_nodes.settings([tmp_path], [away]))
     task = asyncio.create_task(node.run(stop))
     await seen(lambda: "no connection to" in (node.trouble() or ""))
     assert json.dumps(node.status())

@@ -7,22 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datanode.errors import MalformedTransfer
-from datanode.wire.packets import (
-    LENGTHS,
-    MAX_MESSAGE_BYTES,
-    MAX_PACKET_BYTES,
-    Op,
-    PacketHeader,
-    checked_message_length,
-    decode_op,
-    decode_packet,
-    encode_message,
-    encode_op,
-    encode_packet,
-    encode_varint,
-    parse_message,
-    rest_of_packet,
-)
+from datanode.wire import packets
+from datanode.wire.packets import LENGTHS, MAX_PACKET_BYTES, PacketHeader, encode_packet
 from hadoop.proto import data_transfer_pb2 as pb
 
 FIRST = "0000fdfc0019" + "090000000000000000" + "110000000000000000" + "1800" + "2500fc0000"
@@ -47,18 +33,18 @@ def test_a_packet_comes_back(offset: int, seqno: int, data: bytes, sums: bytes, 
     data = b"" if seqno == -1 else data
     header = PacketHeader(offset, seqno, last=False, length=len(data), sync=sync)
     raw = encode_packet(header, sums, data)
-    assert rest_of_packet(raw[: LENGTHS.size]) == len(raw) - LENGTHS.size
-    packet = decode_packet(raw)
+    assert packets.rest_of_packet(raw[: LENGTHS.size]) == len(raw) - LENGTHS.size
+    packet = packets.decode_packet(raw)
     assert (packet.header, bytes(packet.sums), bytes(packet.data)) == (header, sums, data)
 
 
 @given(st.binary(min_size=6, max_size=200))
 def test_no_bytes_do_more_than_be_refused(raw: bytes) -> None:
     try:
-        rest = rest_of_packet(raw[: LENGTHS.size])
+        rest = packets.rest_of_packet(raw[: LENGTHS.size])
         assert 0 <= rest <= MAX_PACKET_BYTES
         if len(raw) == rest + LENGTHS.size:
-            decode_packet(raw)
+            packets.decode_packet(raw)
     except MalformedTransfer:
         pass
 
@@ -69,12 +55,12 @@ def test_no_bytes_do_more_than_be_refused(raw: bytes) -> None:
 )
 def test_lengths_beyond_a_limit_are_refused(length: int, header: int) -> None:
     with pytest.raises(MalformedTransfer, match="a packet of"):
-        rest_of_packet(struct.pack(">IH", length, header))
+        packets.rest_of_packet(struct.pack(">IH", length, header))
 
 
 @pytest.mark.parametrize(("length", "header"), [(4, 1024), (MAX_PACKET_BYTES - 25, 25)])
 def test_lengths_up_to_a_limit_are_taken(length: int, header: int) -> None:
-    assert rest_of_packet(struct.pack(">IH", length, header)) == header + length - 4
+    assert packets.rest_of_packet(struct.pack(">IH", length, header)) == header + length - 4
 
 
 LONG = bytes(MAX_PACKET_BYTES)
@@ -110,15 +96,15 @@ def test_headers_that_cannot_be(offset: int, seqno: int, last: bool, length: int
         offsetInBlock=offset, seqno=seqno, lastPacketInBlock=last, dataLen=length
     ).SerializeToString()
     with pytest.raises(MalformedTransfer, match=why):
-        decode_packet(struct.pack(">IH", 12, len(body)) + body + bytes(8))
+        packets.decode_packet(struct.pack(">IH", 12, len(body)) + body + bytes(8))
 
 
 def test_operations() -> None:
     request = pb.ClientReadStatusProto(status=pb.Status.SUCCESS)
-    raw = encode_op(Op.READ_BLOCK, request)
+    raw = packets.encode_op(packets.Op.READ_BLOCK, request)
     assert raw[:3].hex() == "001c51"
-    assert decode_op(raw[:3]) is Op.READ_BLOCK
-    assert raw[3:] == encode_message(request)
+    assert packets.decode_op(raw[:3]) is packets.Op.READ_BLOCK
+    assert raw[3:] == packets.encode_message(request)
     for head, why in (
         ("001b51", "version 27"),
         ("001c01", "no operation 1"),
@@ -126,7 +112,7 @@ def test_operations() -> None:
         ("474554", "version 18245"),
     ):
         with pytest.raises(MalformedTransfer, match=why):
-            decode_op(bytes.fromhex(head))
+            packets.decode_op(bytes.fromhex(head))
 
 
 @pytest.mark.parametrize(
@@ -134,12 +120,12 @@ def test_operations() -> None:
     [(0, "00"), (127, "7f"), (128, "8001"), (300, "ac02"), (16383, "ff7f"), (16384, "808001")],
 )
 def test_numbers_take_seven_bits_of_each_byte(number: int, expected: str) -> None:
-    assert encode_varint(number).hex() == expected
+    assert packets.encode_varint(number).hex() == expected
 
 
 def test_messages_have_a_limit() -> None:
-    assert checked_message_length(MAX_MESSAGE_BYTES) == MAX_MESSAGE_BYTES
+    assert packets.checked_message_length(packets.MAX_MESSAGE_BYTES) == packets.MAX_MESSAGE_BYTES
     with pytest.raises(MalformedTransfer, match="at most 1048576"):
-        checked_message_length(MAX_MESSAGE_BYTES + 1)
+        packets.checked_message_length(packets.MAX_MESSAGE_BYTES + 1)
     with pytest.raises(MalformedTransfer, match="no OpReadBlockProto"):
-        parse_message(pb.OpReadBlockProto, b"\xff")
+        packets.parse_message(pb.OpReadBlockProto, b"\xff")

@@ -6,29 +6,15 @@ from pathlib import Path
 import pytest
 import structlog.testing
 
+from datanode import model
 from datanode.errors import ChecksumMismatch
-from datanode.model import (
-    BeingWritten,
-    Finalized,
-    readable_length,
-)
 from datanode.replicas.checksums import checksums_of
 from datanode.replicas.operations import News
 from datanode.transfers.send import open_stretch, send_stretch
 from datanode.wire.connection import PeerLost
 from hadoop.proto import data_transfer_pb2 as pb
-from tests.datanode.block_client import (
-    STAGE,
-    Node,
-    ReadRefused,
-    Writing,
-    begin,
-    connect,
-    idle,
-    places,
-    read,
-    write_whole,
-)
+from tests.datanode import block_client
+from tests.datanode.block_client import STAGE, Node, begin, idle, places, read, write_whole
 from tests.datanode.stores import CHECKSUM, block
 
 DATA = bytes(range(251)) * 400
@@ -49,11 +35,11 @@ async def test_what_is_written_is_read_from_each(nodes: list[Node]) -> None:
 
 async def test_reads_share_a_connection_and_refusals_do_not_end_it(nodes: list[Node]) -> None:
     await write_whole(places(nodes[:1]), block(), DATA)
-    peer = await connect(nodes[0].place.port)
+    peer = await block_client.connect(nodes[0].place.port)
     assert await read(nodes[0].place, block(), 0, 10, peer=peer) == DATA[:10]
-    with pytest.raises(ReadRefused, match="don't match block"):
+    with pytest.raises(block_client.ReadRefused, match="don't match block"):
         await read(nodes[0].place, block(), 0, len(DATA) + 1, peer=peer)
-    with pytest.raises(ReadRefused, match="is not here"):
+    with pytest.raises(block_client.ReadRefused, match="is not here"):
         await read(nodes[0].place, block(stamp=1002), 0, 1, peer=peer)
     assert await read(nodes[0].place, block(), 10, 10, peer=peer) == DATA[10:20]
     peer.close()
@@ -79,7 +65,6 @@ async def test_an_open_block_is_read_up_to_what_all_have(nodes: list[Node]) -> N
 
 @pytest.fixture
 def durable(monkeypatch: pytest.MonkeyPatch) -> dict[Path, set[str]]:
-    """Return the names that each folder had when it was synced last."""
     seen: dict[Path, set[str]] = {}
     sync = os.fsync
 
@@ -119,7 +104,7 @@ async def test_a_reader_in_mid_chunk_sees_the_checksum_of_what_it_may_read(
     writing = await begin(places(nodes[:1]), block())
     await writing.write(DATA[:700])
     replica = nodes[0].store.find(block())
-    assert isinstance(replica, BeingWritten)
+    assert isinstance(replica, model.BeingWritten)
     # Ahead on the disk, not acknowledged: what a slow DataNode downstream looks like.
     files = await nodes[0].store.open(replica, writable=True)
     ahead = DATA[512:900]
@@ -188,7 +173,7 @@ async def test_an_append_to_a_damaged_chunk_is_refused(nodes: list[Node]) -> Non
         await writing.ack()
 
 
-async def failure_seen(writing: Writing) -> None:
+async def failure_seen(writing: block_client.Writing) -> None:
     """Wait until the client knows that a node is lost, as Java's client does."""
     try:
         while set((await writing.ack()).reply) == {OK}:
@@ -234,7 +219,7 @@ async def test_the_client_hears_which_packets_are_safe_when_the_mirror_dies(
     await nodes[1].server.stop()
     await writing.send(DATA[512:1200], at=512)
     assert list((await writing.ack()).reply) == [OK, pb.Status.ERROR]
-    assert readable_length(nodes[0].store.find(block())) == 1000
+    assert model.readable_length(nodes[0].store.find(block())) == 1000
     writing.peer.abort()
 
 
@@ -297,7 +282,7 @@ async def test_a_block_is_closed_after_a_lost_answer(nodes: list[Node]) -> None:
     )
     assert again.set_up.status == OK, again.set_up.message
     for one in nodes:
-        assert isinstance(one.store.find(block()), Finalized)
+        assert isinstance(one.store.find(block()), model.Finalized)
         assert await read(one.place, block(stamp=1002), 0, 1000) == DATA[:1000]
 
 
@@ -307,7 +292,7 @@ async def test_a_client_that_stops_in_mid_block_leaves_what_it_has_sent(nodes: l
     writing.peer.abort()
     for one in nodes:
         await idle(one)
-        assert readable_length(one.store.find(block())) == 1000
+        assert model.readable_length(one.store.find(block())) == 1000
         assert await read(one.place, block(), 0, 1000) == DATA[:1000]
 
 
@@ -352,13 +337,13 @@ async def _bad_packet(nodes: list[Node], case: str) -> None:
         await writing.ack()
     await idle(nodes[0])
     replica = nodes[0].store.find(block())
-    assert isinstance(replica, BeingWritten)
-    assert readable_length(replica) == 1024
+    assert isinstance(replica, model.BeingWritten)
+    assert model.readable_length(replica) == 1024
 
 
 async def test_the_last_node_checks_for_all(nodes: list[Node]) -> None:
     writing = await begin(places(nodes), block())
     await writing.send(DATA[:512], bad_sum=True)
     assert list((await writing.ack()).reply)[2] == pb.Status.ERROR_CHECKSUM
-    assert readable_length(nodes[0].store.find(block())) == 0
+    assert model.readable_length(nodes[0].store.find(block())) == 0
     writing.peer.abort()

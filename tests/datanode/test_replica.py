@@ -110,8 +110,7 @@ def told(outcome: Next | OperationRefused, before: model.Replica | None) -> str:
 @pytest.mark.parametrize("row", TABLE)
 def test_b25_every_operation_on_every_replica(row: str) -> None:
     operation, expected = TABLE[row]
-    found = tuple(told(decide(operation, state), state) for state in STATES.values())
-    assert found == expected
+    assert tuple(told(decide(operation, state), state) for state in STATES.values()) == expected
 
 
 NUMBERS: dict[str, tuple[operations.Operation, model.Replica, bool]] = {

@@ -30,7 +30,6 @@ def test_rows_are_those_of_a_java_data_node() -> None:
 
 
 def numbers(data: bytes) -> list[int]:
-    """Decode varints as a NameNode reads them."""
     found, number, shift = [], 0, 0
     for byte in data:
         number |= (byte & 0x7F) << shift
@@ -90,8 +89,7 @@ def test_the_newest_of_a_block_is_told_once() -> None:
     queue = IncrementalQueue()
     queue.add(news(News.RECEIVED))
     queue.add(news(News.DELETED, 2))
-    taken = queue.take()
-    assert taken == {DISK: [news(News.RECEIVED), news(News.DELETED, 2)]}
+    assert queue.take() == {DISK: [news(News.RECEIVED), news(News.DELETED, 2)]}
     assert len(queue) == 0
 
 

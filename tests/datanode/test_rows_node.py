@@ -21,7 +21,6 @@ RECEIVED, DELETED = 2, 3
 
 @asynccontextmanager
 async def served_at(model: NameNode) -> AsyncIterator[None]:
-    """Serve a NameNode at the port that it had."""
     server = RpcServer([model.protocol()])
     await server.start("127.0.0.1", model.port)
     try:
@@ -85,11 +84,7 @@ async def test_b26_an_append_goes_on_without_the_datanode_that_died_at_its_set_u
     assert set((await writing.ack()).reply) == {OK}
     await writing.close()
     again = await begin(
-        places(left),
-        block(stamp=1003),
-        stage=STAGE.PIPELINE_SETUP_APPEND,
-        stamp=1004,
-        length=1500,
+        places(left), block(stamp=1003), stage=STAGE.PIPELINE_SETUP_APPEND, stamp=1004, length=1500
     )
     assert again.set_up.status == OK, again.set_up.message
     await again.send(DATA[1500:1536])

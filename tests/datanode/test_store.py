@@ -10,46 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from datanode.errors import (
-    ChecksumMismatch,
-    NoRoom,
-    ReplicaMissing,
-    ReplicaRefused,
-    VolumeFailed,
-)
-from datanode.model import (
-    Finalized,
-    GenerationStamp,
-    Temporary,
-    WaitingForRecovery,
-)
+from datanode import errors, model
+from datanode.replicas import operations
 from datanode.replicas.checksums import checksums_of
-from datanode.replicas.operations import (
-    Append,
-    BeginRecovery,
-    Complete,
-    Create,
-    CreateCopy,
-    EndRecovery,
-    News,
-    RecoverPipeline,
-)
+from datanode.replicas.operations import BeginRecovery, Complete, CreateCopy, News
 from datanode.replicas.store import Announcement, Store
+from tests.datanode import stores
 from tests.datanode.block_client import until
-from tests.datanode.stores import (
-    CHECKSUM,
-    POOL,
-    begun,
-    block,
-    finalized,
-    store,
-    volume,
-)
+from tests.datanode.stores import CHECKSUM, begun, block, finalized, store, volume
 
 DATA = bytes(range(251)) * 7
 
 
-async def contents(kept: Store, replica: Finalized) -> bytes:
+async def contents(kept: Store, replica: model.Finalized) -> bytes:
     files = await kept.open(replica)
     try:
         return files.checked(0, replica.length + 1, "test")
@@ -62,12 +35,12 @@ async def test_a_block_s_whole_life(tmp_path: Path) -> None:
     heard: list[Announcement] = []
     kept.listeners.append(heard.append)
     await finalized(kept, block(), DATA)
-    opened = await kept.perform(Append(block(), GenerationStamp(1002), len(DATA)))
+    opened = await kept.perform(operations.Append(block(), model.GenerationStamp(1002), len(DATA)))
     assert kept.volumes[opened.storage].paths(opened).block.parent.name == "rbw"
     whole = await kept.perform(Complete(block(stamp=1002)))
-    assert isinstance(whole, Finalized)
+    assert isinstance(whole, model.Finalized)
     assert await contents(kept, whole) == DATA
-    with pytest.raises(ReplicaRefused):
+    with pytest.raises(errors.ReplicaRefused):
         kept.forget(block(stamp=1001))
     await kept.delete(kept.forget(block(stamp=1002)))
     assert len(kept) == 0
@@ -85,18 +58,18 @@ async def test_a_restart_finds_what_was_there(tmp_path: Path) -> None:
     await kept.perform(CreateCopy(block(2), whole.storage, 0), CHECKSUM)
     await kept.volumes.close()
     again = await store(volume(tmp_path))
-    assert set(again) == {whole, WaitingForRecovery(block(1), whole.storage, len(DATA))}
+    assert set(again) == {whole, model.WaitingForRecovery(block(1), whole.storage, len(DATA))}
     await again.volumes.close()
 
 
 async def test_a_pipeline_goes_on_with_a_new_stamp(tmp_path: Path) -> None:
     kept = await store(volume(tmp_path))
     await begun(kept, block(), DATA, acked=700)
-    stamp = GenerationStamp(1002)
-    replica = await kept.perform(RecoverPipeline(block(), stamp, 700, len(DATA)))
+    stamp = model.GenerationStamp(1002)
+    replica = await kept.perform(operations.RecoverPipeline(block(), stamp, 700, len(DATA)))
     assert replica.length == 700
     whole = await kept.perform(Complete(block(stamp=1002)))
-    assert isinstance(whole, Finalized)
+    assert isinstance(whole, model.Finalized)
     assert await contents(kept, whole) == DATA[:700]
     await kept.volumes.close()
 
@@ -104,9 +77,9 @@ async def test_a_pipeline_goes_on_with_a_new_stamp(tmp_path: Path) -> None:
 async def test_a_recovery_cuts_inside_a_chunk(tmp_path: Path) -> None:
     kept = await store(volume(tmp_path))
     await begun(kept, block(), DATA)
-    await kept.perform(BeginRecovery(block(), GenerationStamp(1005)))
-    whole = await kept.perform(EndRecovery(block(), GenerationStamp(1005), 1000))
-    assert isinstance(whole, Finalized)
+    await kept.perform(BeginRecovery(block(), model.GenerationStamp(1005)))
+    whole = await kept.perform(operations.EndRecovery(block(), model.GenerationStamp(1005), 1000))
+    assert isinstance(whole, model.Finalized)
     assert await contents(kept, whole) == DATA[:1000]
     await kept.volumes.close()
 
@@ -116,8 +89,8 @@ async def test_a_copy_keeps_the_original(tmp_path: Path, length: int) -> None:
     kept = await store(volume(tmp_path))
     original = await finalized(kept, block(), DATA)
     made = await kept.copy(original, block(7, stamp=1009), length)
-    assert isinstance(made, Finalized)
-    assert isinstance(original, Finalized)
+    assert isinstance(made, model.Finalized)
+    assert isinstance(original, model.Finalized)
     assert await contents(kept, made) == DATA[:length]
     assert await contents(kept, original) == DATA
     await kept.volumes.close()
@@ -128,7 +101,7 @@ async def test_a_damaged_replica_is_not_copied(tmp_path: Path) -> None:
     original = await finalized(kept, block(), DATA)
     paths = kept.volumes[original.storage].paths(original)
     paths.block.write_bytes(DATA[:600] + b"?" + DATA[601:])
-    with pytest.raises(ChecksumMismatch):
+    with pytest.raises(errors.ChecksumMismatch):
         await kept.copy(original, block(7), 1000)
     assert list(kept) == [original]
     await kept.volumes.close()
@@ -141,9 +114,9 @@ async def test_a_cut_does_not_bless_a_damaged_chunk(tmp_path: Path) -> None:
     damaged = bytearray(path.read_bytes())
     damaged[600] ^= 1
     path.write_bytes(damaged)
-    await kept.perform(BeginRecovery(block(), GenerationStamp(1005)))
-    with pytest.raises(ChecksumMismatch):
-        await kept.perform(EndRecovery(block(), GenerationStamp(1005), 1000))
+    await kept.perform(BeginRecovery(block(), model.GenerationStamp(1005)))
+    with pytest.raises(errors.ChecksumMismatch):
+        await kept.perform(operations.EndRecovery(block(), model.GenerationStamp(1005), 1000))
     await kept.volumes.close()
 
 
@@ -162,11 +135,10 @@ async def test_a_cut_that_was_broken_off_is_done_again(tmp_path: Path) -> None:
 
 async def test_open_blocks_reserve_their_space(tmp_path: Path) -> None:
     made = volume(tmp_path)
-    free = made.usage().free
-    kept = await store(made, kept_free=free - 1000 * 1000 * 1000)
+    kept = await store(made, kept_free=made.usage().free - 1000 * 1000 * 1000)
     storage = kept.volumes.choose(600_000_000, "DISK")
-    await kept.perform(Create(block(), storage, 600_000_000), CHECKSUM)
-    with pytest.raises(NoRoom, match="none of 1 volumes has 600000000 bytes left"):
+    await kept.perform(operations.Create(block(), storage, 600_000_000), CHECKSUM)
+    with pytest.raises(errors.NoRoom, match="none of 1 volumes has 600000000 bytes left"):
         kept.volumes.choose(600_000_000, "DISK")
     await kept.perform(Complete(block()))
     kept.volumes.choose(600_000_000, "DISK")
@@ -181,7 +153,7 @@ async def test_space_is_counted_along_a_block_s_life(tmp_path: Path) -> None:
     (open_one,) = kept.volumes.usage()
     assert open_one.used == 5000 + 7 + 4 * 10
     assert open_one.remaining == empty.remaining
-    await kept.perform(RecoverPipeline(block(), GenerationStamp(1002), 700, 5000))
+    await kept.perform(operations.RecoverPipeline(block(), model.GenerationStamp(1002), 700, 5000))
     (cut,) = kept.volumes.usage()
     assert cut.used == 700 + 7 + 4 * 2
     assert cut.remaining == empty.remaining - (4096 - 700)
@@ -219,11 +191,11 @@ async def test_a_lost_volume_goes_with_its_replicas(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "a" / "current")
     gone = [one for one in kept if one.storage == "DS-a"]
     assert gone
-    with pytest.raises(VolumeFailed):
+    with pytest.raises(errors.VolumeFailed):
         await kept.open(gone[0])
     assert {one.storage for one in kept} == {"DS-b"}
     assert [one.volume.path.name for one in kept.volumes.failed] == ["a"]
-    with pytest.raises(ReplicaMissing):
+    with pytest.raises(errors.ReplicaMissing):
         kept.find(gone[0].block)
     await kept.volumes.close()
 
@@ -236,7 +208,7 @@ async def test_a_volume_that_cannot_be_listed_fails(tmp_path: Path, others: int)
         await finalized(kept, block(number), DATA)
     await kept.volumes.close()
     again = [volume(tmp_path / "a", "DS-a"), *[volume(tmp_path / "b", "DS-b")][:others]]
-    shutil.rmtree(tmp_path / "a" / "current" / POOL.pool / "current" / "finalized")
+    shutil.rmtree(tmp_path / "a" / "current" / stores.POOL.pool / "current" / "finalized")
     kept = await store(*again)
     assert [one.volume.path.name for one in kept.volumes.failed] == ["a"]
     assert [one.storage for one in kept] == ["DS-b"] * 2 * others
@@ -253,7 +225,7 @@ async def test_one_replica_that_cannot_be_read_keeps_no_other_away(tmp_path: Pat
     path.unlink()
     path.symlink_to(path.name)
     again = await store(volume(tmp_path))
-    empty = WaitingForRecovery(bad.block, bad.storage, 0, readable=False)
+    empty = model.WaitingForRecovery(bad.block, bad.storage, 0, readable=False)
     assert set(again) == ({good} if of == "a whole one" else {good, empty})
     assert again.volumes.failed == []
     await again.volumes.close()
@@ -263,7 +235,7 @@ async def test_a_lost_file_does_not_fail_the_volume(tmp_path: Path) -> None:
     kept = await store(volume(tmp_path))
     replica = await finalized(kept, block(), DATA)
     kept.volumes[replica.storage].paths(replica).block.unlink()
-    with pytest.raises(ReplicaMissing, match="the files of"):
+    with pytest.raises(errors.ReplicaMissing, match="the files of"):
         await kept.open(replica)
     assert kept.volumes.failed == []
     await kept.volumes.close()
@@ -285,7 +257,7 @@ async def test_an_error_alone_does_not_fail_a_volume_that_can_be_written(
 ) -> None:
     kept = await store(volume(tmp_path))
     (storage,) = kept.volumes.types
-    with pytest.raises(VolumeFailed, match="planted"):
+    with pytest.raises(errors.VolumeFailed, match="planted"):
         await kept.volumes.run(storage, Failing(number))
     assert list(kept.volumes.types) == [storage]
     await kept.volumes.close()
@@ -297,9 +269,9 @@ async def test_who_is_cancelled_leaves_files_and_map_together(tmp_path: Path) ->
     closing = asyncio.create_task(kept.perform(Complete(block())))
     await asyncio.sleep(0)
     closing.cancel()
-    await until(lambda: isinstance(kept.find(block()), Finalized))
+    await until(lambda: isinstance(kept.find(block()), model.Finalized))
     whole = kept.find(block())
-    assert isinstance(whole, Finalized)
+    assert isinstance(whole, model.Finalized)
     assert await contents(kept, whole) == DATA
     await kept.volumes.close()
 
@@ -314,7 +286,7 @@ async def test_nothing_begins_on_a_volume_that_has_failed_meanwhile(tmp_path: Pa
         await asyncio.sleep(0)
     kept.volumes.give_up(storage, OSError(errno.EIO, "planted"))
     release.set()
-    with pytest.raises(ReplicaMissing, match="has failed"):
+    with pytest.raises(errors.ReplicaMissing, match="has failed"):
         await creating
     assert (await holding, len(kept)) == (True, 0)
     await kept.volumes.close()
@@ -326,12 +298,12 @@ async def test_a_recovery_that_waits_for_a_set_up_stops_its_writer(tmp_path: Pat
     newer = block(stamp=1002)
 
     async def write() -> None:
-        await kept.perform(Append(block(), newer.stamp, len(DATA)), to_write=True)
+        await kept.perform(operations.Append(block(), newer.stamp, len(DATA)), to_write=True)
         await asyncio.Event().wait()
 
     writer = asyncio.create_task(write())
     await asyncio.sleep(0)
-    await kept.perform(BeginRecovery(newer, GenerationStamp(1003)))
+    await kept.perform(BeginRecovery(newer, model.GenerationStamp(1003)))
     assert writer.cancelled(), "what it would acknowledge from now on would be cut"
     await kept.volumes.close()
 
@@ -349,7 +321,7 @@ async def test_a_copy_that_comes_while_its_block_is_deleted_goes_on(tmp_path: Pa
     await asyncio.sleep(0)
     await kept.delete(forgotten)
     assert not copying.done()
-    assert kept.find(block()) == Temporary(block(), whole.storage)
+    assert kept.find(block()) == model.Temporary(block(), whole.storage)
     assert [path.parent.name for path in tmp_path.rglob("blk_*")] == ["tmp", "tmp"]
     copying.cancel()
     await kept.volumes.close()
@@ -384,7 +356,7 @@ async def test_a_writer_is_stopped_before_its_block_is_deleted(tmp_path: Path) -
     waiting = asyncio.Event()
 
     async def write() -> None:
-        await kept.perform(Create(block(), storage, 0), CHECKSUM, to_write=True)
+        await kept.perform(operations.Create(block(), storage, 0), CHECKSUM, to_write=True)
         try:
             waiting.set()
             await asyncio.Event().wait()
@@ -395,6 +367,6 @@ async def test_a_writer_is_stopped_before_its_block_is_deleted(tmp_path: Path) -
     await waiting.wait()
     await kept.delete(kept.forget(block()))
     assert writer.cancelled()
-    with pytest.raises(ReplicaMissing):
+    with pytest.raises(errors.ReplicaMissing):
         kept.received(block(), 5)
     await kept.volumes.close()

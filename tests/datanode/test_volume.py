@@ -5,34 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from datanode import model
 from datanode.errors import UnusableVolume
-from datanode.model import (
-    BeingWritten,
-    BlockId,
-    Checksum,
-    ChecksumType,
-    Finalized,
-    GenerationStamp,
-    PoolId,
-    Replica,
-    ReplicaState,
-    StorageId,
-    Temporary,
-    UnderRecovery,
-    WaitingForRecovery,
-    readable_length,
-    reported_state,
-)
+from datanode.model import Checksum, Finalized, ReplicaState, StorageId, WaitingForRecovery
+from datanode.replicas import layout
 from datanode.replicas.checksums import checksums_of
-from datanode.replicas.layout import (
-    NodeVersion,
-    PoolVersion,
-    folder_of,
-    parse_meta_name,
-    parse_node_version,
-    parse_pool_version,
-    subdirectory,
-)
 from datanode.replicas.meta_file import BadMetaFile, decode_header, encode_header, meta_bytes
 from datanode.replicas.volume import DataDirectory, Volume
 from tests.datanode.stores import CHECKSUM, POOL, block, volume
@@ -42,7 +19,6 @@ DATA = bytes(range(256)) * 5
 
 
 def write_replica(folder: Path, *, length: int = len(DATA), sums: bytes | None = None) -> None:
-    """Write the two files of block 0 in one folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"blk_{block().block_id}").write_bytes(DATA[:length])
     body = checksums_of(DATA, CHECKSUM) if sums is None else sums
@@ -51,59 +27,62 @@ def write_replica(folder: Path, *, length: int = len(DATA), sums: bytes | None =
 
 @pytest.fixture
 def current(tmp_path: Path) -> Path:
-    """Return ``current`` of the pool, in a directory that no process has open."""
     volume(tmp_path).close()
     return tmp_path / "current" / POOL.pool / "current"
 
 
 def test_version_files_are_those_of_hadoop(current: Path, tmp_path: Path) -> None:
     node = (tmp_path / "current/VERSION").read_bytes()
-    assert parse_node_version(node) == NodeVersion(StorageId("DS-1"), "uuid-1", "CID-1")
+    assert layout.parse_node_version(node) == layout.NodeVersion(
+        StorageId("DS-1"), "uuid-1", "CID-1"
+    )
     assert node.decode().splitlines()[1:] == [
         "storageID=DS-1", "clusterID=CID-1", "cTime=0", "datanodeUuid=uuid-1",
         "storageType=DATA_NODE", "layoutVersion=-57",
     ]  # fmt: skip
-    assert parse_pool_version((current / "VERSION").read_bytes()) == POOL
+    assert layout.parse_pool_version((current / "VERSION").read_bytes()) == POOL
 
 
 def test_a_block_lies_where_hadoop_looks_for_it() -> None:
-    assert subdirectory(BlockId(1073741825)) == Path("subdir0/subdir0")
-    assert subdirectory(BlockId(0x40000000 + (37 << 16) + (33 << 8))) == Path("subdir5/subdir1")
-    assert parse_meta_name("blk_1_2.meta") is not None
-    assert parse_meta_name("blk_1.meta") is None
+    assert layout.subdirectory(model.BlockId(1073741825)) == Path("subdir0/subdir0")
+    assert layout.subdirectory(model.BlockId(0x40000000 + (37 << 16) + (33 << 8))) == Path(
+        "subdir5/subdir1"
+    )
+    assert layout.parse_meta_name("blk_1_2.meta") is not None
+    assert layout.parse_meta_name("blk_1.meta") is None
 
 
 def test_the_meta_file_is_that_of_hadoop() -> None:
-    assert encode_header(Checksum(ChecksumType.CRC32C)).hex() == "00010200000200"
+    assert encode_header(Checksum(model.ChecksumType.CRC32C)).hex() == "00010200000200"
     assert meta_bytes(Checksum(), 300_000) == 2351
-    assert meta_bytes(Checksum(ChecksumType.NULL), 300_000) == 7
+    assert meta_bytes(Checksum(model.ChecksumType.NULL), 300_000) == 7
 
 
 STORAGE = StorageId("DS-1")
 DEEP = "current/finalized/subdir0/subdir0"
-OPEN = BeingWritten(block(), STORAGE, length=9, acked=5)
-STATES: dict[str, tuple[Replica, str, ReplicaState | None, int]] = {
+OPEN = model.BeingWritten(block(), STORAGE, length=9, acked=5)
+STATES: dict[str, tuple[model.Replica, str, ReplicaState | None, int]] = {
     "whole": (Finalized(block(), STORAGE, 9), DEEP, ReplicaState.FINALIZED, 9),
     "open": (OPEN, "current/rbw", ReplicaState.RBW, 5),
     "left open": (WaitingForRecovery(block(), STORAGE, 9), "current/rbw", ReplicaState.RWR, 9),
-    "coming in": (Temporary(block(), STORAGE, 9), "tmp", None, 0),
+    "coming in": (model.Temporary(block(), STORAGE, 9), "tmp", None, 0),
     "whole, in recovery": (
-        UnderRecovery(Finalized(block(), STORAGE, 9), GenerationStamp(1005)),
+        model.UnderRecovery(Finalized(block(), STORAGE, 9), model.GenerationStamp(1005)),
         DEEP, ReplicaState.FINALIZED, 9,
     ),
     "open, in recovery": (
-        UnderRecovery(OPEN, GenerationStamp(1005)), "current/rbw", ReplicaState.RBW, 5
+        model.UnderRecovery(OPEN, model.GenerationStamp(1005)), "current/rbw", ReplicaState.RBW, 5
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("replica", "folder", "state", "readable"), STATES.values(), ids=STATES)
 def test_where_replicas_lie_and_what_is_told_of_them(
-    replica: Replica, folder: str, state: ReplicaState | None, readable: int
+    replica: model.Replica, folder: str, state: ReplicaState | None, readable: int
 ) -> None:
-    assert folder_of(Path("BP-1"), replica) == Path("BP-1") / folder
-    assert reported_state(replica) is state
-    assert readable_length(replica) == readable
+    assert layout.folder_of(Path("BP-1"), replica) == Path("BP-1") / folder
+    assert model.reported_state(replica) is state
+    assert model.readable_length(replica) == readable
 
 
 @pytest.mark.parametrize(
@@ -138,8 +117,8 @@ def test_a_copy_is_refused_until_somebody_says_that_the_original_is_gone(tmp_pat
 def test_directories_of_others_are_refused(current: Path, tmp_path: Path) -> None:
     opened = Volume(DataDirectory(tmp_path))
     with pytest.raises(UnusableVolume, match="is of namespace 77, the NameNode is of 78"):
-        opened.join(PoolVersion(POOL.pool, 78, 1234))
-    opened.join(PoolVersion(PoolId("BP-other"), 78, 1))
+        opened.join(layout.PoolVersion(POOL.pool, 78, 1234))
+    opened.join(layout.PoolVersion(model.PoolId("BP-other"), 78, 1))
     opened.close()
     version = tmp_path / "current/VERSION"
     version.write_text(version.read_text().replace("DATA_NODE", "NAME_NODE"))
@@ -162,7 +141,7 @@ def scanned(folder: Path) -> list[object]:
 
 
 def test_a_whole_replica_is_found(current: Path, tmp_path: Path) -> None:
-    write_replica(current / "finalized" / subdirectory(block().block_id))
+    write_replica(current / "finalized" / layout.subdirectory(block().block_id))
     assert scanned(tmp_path) == [Finalized(block(), StorageId("DS-1"), len(DATA))]
 
 
@@ -202,13 +181,12 @@ def test_an_open_replica_is_cut_to_what_its_checksums_cover(
             (current / "rbw" / f"{block()}.meta").write_bytes(b"\0")
     assert scanned(tmp_path) == [WaitingForRecovery(block(), StorageId("DS-1"), length)]
     if damage != "no header":
-        size = (current / "rbw" / f"blk_{block().block_id}").stat().st_size
-        assert size == length
+        assert (current / "rbw" / f"blk_{block().block_id}").stat().st_size == length
         assert scanned(tmp_path) == [WaitingForRecovery(block(), StorageId("DS-1"), length)]
 
 
 def test_of_two_meta_files_the_newer_counts(current: Path, tmp_path: Path) -> None:
-    folder = current / "finalized" / subdirectory(block().block_id)
+    folder = current / "finalized" / layout.subdirectory(block().block_id)
     write_replica(folder)
     newer = folder / f"{block(stamp=1002)}.meta"
     newer.write_bytes((folder / f"{block()}.meta").read_bytes())
@@ -217,7 +195,7 @@ def test_of_two_meta_files_the_newer_counts(current: Path, tmp_path: Path) -> No
 
 
 def test_files_that_make_no_replica_stay(current: Path, tmp_path: Path) -> None:
-    folder = current / "finalized" / subdirectory(block().block_id)
+    folder = current / "finalized" / layout.subdirectory(block().block_id)
     write_replica(folder)
     (folder / f"{block()}.meta").unlink()
     (folder / "lost+found").write_bytes(b"")
@@ -229,7 +207,7 @@ def test_files_that_make_no_replica_stay(current: Path, tmp_path: Path) -> None:
 def test_a_crash_between_two_renames_is_mended(
     current: Path, tmp_path: Path, meta_first_to: str
 ) -> None:
-    deep = current / "finalized" / subdirectory(block().block_id)
+    deep = current / "finalized" / layout.subdirectory(block().block_id)
     old, new = (deep, current / "rbw") if meta_first_to == "rbw" else (current / "rbw", deep)
     write_replica(old)
     new.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,6 @@ TARGETS = [Place(port).info for port in (1, 2, 3)]
 
 
 def request(targets: list[hdfs.DatanodeInfoProto]) -> pb.OpWriteBlockProto:
-    """Return the request as the first DataNode gets it."""
     return pb.OpWriteBlockProto(
         header=header(block()),
         targets=targets,

@@ -15,7 +15,6 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
 
 @pytest.fixture
 def sshd(daemon: Sshd) -> Iterator[Sshd]:
-    """Yield the running sshd, and take replaced commands away afterwards."""
     yield daemon
     for command in daemon.commands.iterdir():
         command.unlink()

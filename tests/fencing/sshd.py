@@ -34,14 +34,12 @@ class Sshd:
     folder: Path
 
     def replace_command(self, name: str, script: str) -> None:
-        """Put a command before the machine's own."""
         path = self.commands / name
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
 
 
 def make_key(path: Path, *, kind: str = "ed25519", passphrase: str = "") -> Path:
-    """Make a private key, with its public half next to it."""
     command = ["ssh-keygen", "-q", "-t", kind, "-N", passphrase, "-f", str(path)]
     subprocess.run(command, check=True)
     return path
@@ -49,7 +47,6 @@ def make_key(path: Path, *, kind: str = "ed25519", passphrase: str = "") -> Path
 
 @contextmanager
 def sshd_in(folder: Path) -> Iterator[Sshd]:
-    """Run sshd until the block ends."""
     host_key = make_key(folder / "host_key")
     key = make_key(folder / "id")
     commands = folder / "commands"
@@ -81,7 +78,6 @@ def sshd_in(folder: Path) -> Iterator[Sshd]:
 
 @contextmanager
 def listener() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """Start a process that listens on a port of 127.0.0.1."""
     code = (
         "import socket,sys,time;s=socket.create_server(('127.0.0.1',0));"
         "print(s.getsockname()[1],flush=True);time.sleep(600)"
@@ -97,7 +93,6 @@ def listener() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
 
 
 def settings(sshd: Sshd) -> SshSettings:
-    """Return how to log in there, with short limits."""
     return SshSettings(
         key_files=(sshd.key,),
         known_hosts=sshd.known_hosts,

@@ -56,7 +56,6 @@ def alive(pid: int) -> bool:
 
 
 def children() -> list[str]:
-    """Return the processes that this one has started and not collected."""
     return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
 
 

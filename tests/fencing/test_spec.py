@@ -131,9 +131,7 @@ def test_a_command_is_abbreviated_as_hadoop_does(command: str, length: int, expe
 
 def test_the_environment_has_the_target_and_every_key_with_dots_and_dashes_replaced() -> None:
     found = command_environment(
-        {"PATH": "/bin"},
-        {"dfs.ha.namenode.id": "nn1", "dfs.namenode.rpc-address": "h:1"},
-        TARGET,
+        {"PATH": "/bin"}, {"dfs.ha.namenode.id": "nn1", "dfs.namenode.rpc-address": "h:1"}, TARGET
     )
     assert found == {
         "PATH": "/bin",

@@ -12,16 +12,8 @@ from fencing.fencer import fence
 from fencing.model import FencingOutcome, FencingReport, JournalEpochMethod, SshMethod, Target
 from fencing.ssh_settings import HostKeys, SshSettings
 from fencing.ssh_verdict import Killed, Port, judge_killed, judge_port
-from tests.fencing.sshd import (
-    USER,
-    Sshd,
-    fenced,
-    free_port,
-    listener,
-    make_key,
-    needs_sshd,
-    settings,
-)
+from tests.fencing import sshd as fencing_sshd
+from tests.fencing.sshd import Sshd, fenced, free_port, listener, make_key, needs_sshd, settings
 
 NOBODY_LISTENS = Port.CLOSED
 
@@ -182,7 +174,7 @@ async def test_a_host_that_accepts_and_says_nothing() -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         how = SshSettings(connect_timeout_seconds=0.5)
         report = await fence(
-            [SshMethod(USER, mute.getsockname()[1])],
+            [SshMethod(fencing_sshd.USER, mute.getsockname()[1])],
             Target("ns1", "nn1", "127.0.0.1", 8020),
             environment={},
             method_timeout_seconds=20,
@@ -196,7 +188,7 @@ async def test_a_host_that_accepts_and_says_nothing() -> None:
 
 async def test_a_closed_port_of_ssh() -> None:
     report = await fence(
-        [SshMethod(USER, free_port())],
+        [SshMethod(fencing_sshd.USER, free_port())],
         Target("ns1", "nn1", "127.0.0.1", 8020),
         environment={},
         method_timeout_seconds=20,

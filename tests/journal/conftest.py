@@ -10,6 +10,5 @@ from tests.journal.writer.journal_cluster import Nodes, formatted_nodes
 
 @pytest.fixture
 async def nodes(tmp_path: Path) -> AsyncIterator[Nodes]:
-    """Nodes in this process, on real sockets and folders."""
     async with formatted_nodes(tmp_path) as running:
         yield running

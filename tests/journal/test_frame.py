@@ -149,7 +149,6 @@ def run(first: int, *sizes: int) -> bytes:
 
 
 def claiming(length: int, txid: int, body: bytes = b"") -> bytes:
-    """Make a frame that claims another length than it has; the checksum is right."""
     head = struct.pack(">BiQ", 3, length, txid) + body
     return head + struct.pack(">I", crc32(head))
 
@@ -159,13 +158,11 @@ def tiny() -> tuple[int, bytes]:
 
     The txid goes on behind the frame's end: the checksum is a part of it.
     """
-    head = struct.pack(">BiB", 3, 5, 0)
-    txid = crc32(head) << 24
+    txid = crc32(struct.pack(">BiB", 3, 5, 0)) << 24
     return txid, struct.pack(">BiQ", 3, 5, txid) + bytes(40)
 
 
 def spoiled(data: bytes, at: int) -> bytes:
-    """Turn one bit of the byte there."""
     return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
 
 

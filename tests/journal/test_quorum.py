@@ -87,8 +87,7 @@ def test_an_absurd_promise_of_a_minority_does_not_stop_the_next_claim(
 
 
 def test_silent_is_who_has_said_neither() -> None:
-    tally = majority_of(NAMES[:4]).yes(NAMES[0]).no(NAMES[1])
-    assert tally.silent == {NAMES[2], NAMES[3]}
+    assert majority_of(NAMES[:4]).yes(NAMES[0]).no(NAMES[1]).silent == {NAMES[2], NAMES[3]}
 
 
 @pytest.mark.parametrize("first", [True, False])

@@ -33,7 +33,6 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
 
 @pytest.fixture
 async def scope(zookeeper: ZooKeeper, tmp_path: Path) -> Scope:
-    """Create a nameservice of two NameNodes that do not run."""
     write_configuration(tmp_path, PORTS)
     settings = ZooKeeperSettings(
         hosts=zookeeper.connect,

@@ -24,7 +24,6 @@ class Told:
 
     @property
     def document(self) -> Any:  # noqa: ANN401 - JSON
-        """The JSON that it printed."""
         return json.loads(self.out)
 
 

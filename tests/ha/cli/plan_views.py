@@ -42,23 +42,19 @@ def with_zkfc(view: ClusterView, name: str, **changes: object) -> ClusterView:
 
 
 def without_answer(view: ClusterView, name: str, error: str = SILENT) -> ClusterView:
-    """Return a look at which one NameNode does not answer."""
     return with_namenode(view, name, state=None, error=error)
 
 
 def unready(view: ClusterView, name: str) -> ClusterView:
-    """Return a look at which one NameNode says that it may not become active."""
     return with_namenode(view, name, ready=False)
 
 
 def paused(view: ClusterView) -> ClusterView:
-    """Return a look in which automatic failover is paused."""
     pause = Pause(owner="ann@ops1", reason="new switch", since=NOON, until=None)
     return replace(view, notices=NoticesView(pause=pause))
 
 
 def by_hand(view: ClusterView) -> ClusterView:
-    """Return a look at a cluster without ZKFCs."""
     return replace(view, automatic_failover=False, zkfcs=(), zookeepers=(), lock=LockView())
 
 

@@ -21,7 +21,6 @@ Schema = Mapping[str, object]
 
 
 def load(name: str | Path) -> Schema:
-    """Load one schema by its name there, or by its path elsewhere."""
     path = FOLDER / f"{name}.json" if isinstance(name, str) else name
     return cast(Schema, json.loads(path.read_text()))
 

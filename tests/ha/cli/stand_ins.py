@@ -109,7 +109,6 @@ class Cluster:
     ports: Mapping[str, int]
 
     def words(self, *words: str) -> tuple[str, ...]:
-        """Return a command line of haadmin for this cluster."""
         return ("--conf-dir", str(self.conf_dir), *words)
 
 
@@ -136,7 +135,6 @@ class Shell:
         return [node.state for node in self.cluster.namenodes.values()]
 
     def asked(self) -> list[list[tuple[str, RequestSource]]]:
-        """Return each NameNode's requests, with their sources."""
         return [node.asked for node in self.cluster.namenodes.values()]
 
 
@@ -199,6 +197,5 @@ def write_configuration(conf_dir: Path, ports: Mapping[str, int], **extra: str) 
 
 @asynccontextmanager
 async def frozen_process() -> AsyncIterator[int]:
-    """Accept connections and then say nothing, as a process under SIGSTOP does."""
     async with stand_in(say_nothing) as port:
         yield port

@@ -36,8 +36,7 @@ def prepared(folder: Path, **extra: str) -> Path:
 
 
 def test_the_folder_may_stand_behind_the_subcommand_as_with_every_command(tmp_path: Path) -> None:
-    conf_dir = prepared(tmp_path)
-    behind = ["--conf-dir", str(conf_dir), "-D", "dfs.ha.fencing.methods=shell(true)"]
+    behind = ["--conf-dir", str(prepared(tmp_path)), "-D", "dfs.ha.fencing.methods=shell(true)"]
     for words in (["show"], ["explain", "dfs.ha.fencing.methods"]):
         result = CliRunner().invoke(config, [*words, *behind])
         assert result.exit_code == 0, result.output
@@ -77,10 +76,7 @@ def test_show_names_the_file_and_hides_secrets(tmp_path: Path) -> None:
 def test_explain_says_which_setting_wins(tmp_path: Path) -> None:
     conf_dir = prepared(
         tmp_path,
-        **{
-            "nnha.fencing.method-timeout": "10s",
-            "nnha.fencing.method-timeout.ns1.nn2": "20s",
-        },
+        **{"nnha.fencing.method-timeout": "10s", "nnha.fencing.method-timeout.ns1.nn2": "20s"},
     )
     plain = run("config", conf_dir, "explain", "nnha.fencing.method-timeout")
     assert "in effect        10.0" in plain.output

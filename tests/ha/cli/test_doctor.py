@@ -35,7 +35,6 @@ RECENT = dataclasses.replace(RECORD, at=NOON + timedelta(minutes=25))
 
 
 def worse(view: ClusterView) -> dict[str, Severity]:
-    """Return the verdicts that are not OK, by check."""
     return {one.check: one.verdict for one in check_cluster(view) if one.verdict is not Severity.OK}
 
 
@@ -95,10 +94,7 @@ SITUATIONS: dict[str, tuple[dict[str, object], dict[str, Severity]]] = {
         journals({"disk_free_bytes": 1, "disk_total_bytes": 100}),
         {"disk of j1:1": F},
     ),
-    "two journal nodes": (
-        {"journalnodes": WELL.journalnodes[:2]},
-        {"journal size": W},
-    ),
+    "two journal nodes": ({"journalnodes": WELL.journalnodes[:2]}, {"journal size": W}),
     "journal nodes share a host": (
         journals({"node": "j1:1"}, {"node": "j1:2"}),
         {"journal hosts": W},
@@ -139,10 +135,7 @@ SITUATIONS: dict[str, tuple[dict[str, object], dict[str, Severity]]] = {
         {"failovers": F},
     ),
     "flapping": (entries(RECENT, RECENT, RECENT), {"failovers": W}),
-    "asked for three times": (
-        entries(*[dataclasses.replace(RECENT, actor="ann")] * 3),
-        {},
-    ),
+    "asked for three times": (entries(*[dataclasses.replace(RECENT, actor="ann")] * 3), {}),
     "long ago": (entries(RECORD, RECORD, RECORD), {}),
     "by hand": ({"automatic_failover": False}, {"failover ready": W}),
     "no journal": ({"journalnodes": ()}, {"journal": U}),
@@ -203,8 +196,7 @@ def verdicts(found: list[Finding]) -> set[Severity]:
 
 
 @pytest.mark.parametrize(
-    ("given", "verdict"),
-    [({}, Severity.OK), ({"nnha_security_mode": "insecure-i-know"}, W)],
+    ("given", "verdict"), [({}, Severity.OK), ({"nnha_security_mode": "insecure-i-know"}, W)]
 )
 def test_daemons_that_believe_everybody_are_told(
     given: dict[str, str], verdict: Severity, tmp_path: Path

@@ -25,7 +25,6 @@ NOW = NOON + timedelta(minutes=30)
 
 
 def found_by(check: str, view: ClusterView) -> list[Finding]:
-    """Return all findings of one check."""
     return [one for one in check_cluster(view) if one.check == check]
 
 
@@ -305,14 +304,8 @@ FAILED = {"result": FailoverResult.FAILED, "failure": "no method"}
 FLAPS = "nnha history; nnha pause while you look for the cause"
 HISTORIES: dict[str, tuple[list[FailoverRecord | None], Finding]] = {
     "none": ([], ok("failovers", "0 in the last 10 minutes")),
-    "one that cannot be read": (
-        [None, ago(1)],
-        ok("failovers", "1 in the last 10 minutes"),
-    ),
-    "one of ten minutes ago": (
-        [ago(9.9), ago(10)],
-        ok("failovers", "1 in the last 10 minutes"),
-    ),
+    "one that cannot be read": ([None, ago(1)], ok("failovers", "1 in the last 10 minutes")),
+    "one of ten minutes ago": ([ago(9.9), ago(10)], ok("failovers", "1 in the last 10 minutes")),
     "three by themselves": (
         [ago(1), ago(2), ago(3)],
         warn("failovers", "3 automatic ones in the last 10 minutes", FLAPS),

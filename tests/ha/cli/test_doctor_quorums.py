@@ -53,8 +53,7 @@ def test_an_odd_number_from_three_on_survives_losses(
 )
 def test_journalnodes_that_share_a_host_are_told(nodes: tuple[str, ...], told: str) -> None:
     rows: list[dict[str, object]] = [{"node": node} for node in nodes]
-    view = changed(WELL, journals(*rows))
-    (found,) = found_by("journal hosts", view)
+    (found,) = found_by("journal hosts", changed(WELL, journals(*rows)))
     assert found.found == told
 
 
@@ -141,10 +140,7 @@ def test_how_full_a_journalnodes_disk_is(
 NO_SERVER = "no ZooKeeper server answers"
 LOST = replace(ENSEMBLE[2], mode=None, error=REFUSED)
 ZOOKEEPERS: dict[str, tuple[LockView, Finding]] = {
-    "silent": (
-        LockView(error=SILENT),
-        unknown("ZooKeeper", SILENT, "nnha doctor --timeout 10"),
-    ),
+    "silent": (LockView(error=SILENT), unknown("ZooKeeper", SILENT, "nnha doctor --timeout 10")),
     "no quorum": (
         LockView(error=NO_SERVER),
         fail("ZooKeeper", NO_SERVER, "no failover is possible until it is back"),
@@ -172,9 +168,7 @@ SERVERS = {
     "one is silent, and one is down": (
         (None, REFUSED, SILENT),
         fail(
-            "ZooKeeper",
-            f"z2:1: {REFUSED}; z3:1: {SILENT}",
-            "restore them before another one fails",
+            "ZooKeeper", f"z2:1: {REFUSED}; z3:1: {SILENT}", "restore them before another one fails"
         ),
     ),
     "all answer": ((None, None, None), ok("ZooKeeper", "3 of 3 servers answer")),

@@ -21,7 +21,6 @@ NOBODY = dataclasses.replace(
 
 
 def told_by(view: ClusterView, *entries: HistoryEntry) -> ClusterView:
-    """Return the view with this history, the newest first."""
     return dataclasses.replace(view, notices=dataclasses.replace(view.notices, history=entries))
 
 

@@ -35,7 +35,6 @@ def journal_not_known(view: ClusterView) -> ClusterView:
 
 
 def without_zkfcs(view: ClusterView) -> ClusterView:
-    """Return a look in which no address of a ZKFC is known."""
     return replace(view, zkfcs=())
 
 
@@ -314,10 +313,7 @@ NO_ZKFC = f"ZKFC: {REFUSED}"
 START_ZKFC = "start it on h: nnha zkfc -D dfs.ha.namenode.id=nn1"
 OBSERVER = "it is an observer, and observers are never candidates"
 LINES: dict[str, tuple[ClusterView, list[str]]] = {
-    "well": (
-        WELL,
-        ["  nn1  active", "  nn2  1. fit: 10 transactions behind, priority 100"],
-    ),
+    "well": (WELL, ["  nn1  active", "  nn2  1. fit: 10 transactions behind, priority 100"]),
     "names of two lengths": (
         plan_views.with_namenode(WELL, "nn2", namenode="nn10"),
         ["  nn1   active", "  nn10  1. fit: 10 transactions behind, priority 100"],
@@ -378,6 +374,5 @@ def test_the_document_says_all_of_it_by_fixed_keys() -> None:
 
 
 def of_namenode(name: str, **changes: object) -> dict[str, object]:
-    """Return the document's part about a fit standby, with these changes."""
     standby = {"active": False, "fit": True, "rank": None, "priority": 100, "lag_transactions": 10}
     return {"namenode": name, **standby, "obstacles": [], **changes}

@@ -164,8 +164,7 @@ async def test_failover_from_faulty_service_fencing_failure() -> None:
 @pytest.mark.row("8.6 testFencingFailureDuringFailover")
 async def test_fencing_failure_during_failover() -> None:
     cluster = Cluster(a=Node(ACTIVE, fencer_works=False))
-    told = await failure_of(cluster, Force(fence=True))
-    assert "no NameNode is active now" in told
+    assert "no NameNode is active now" in await failure_of(cluster, Force(fence=True))
     assert states(cluster) == (STANDBY, STANDBY)
 
 

@@ -39,7 +39,6 @@ VIEW = dataclasses.replace(
 
 
 def refusal() -> Mapping[str, object]:
-    """Return the document of ``nnha switchover nn2`` there."""
     found = plan_switchover(VIEW, "nn2")
     assert isinstance(found, Ending)
     return found.as_json()

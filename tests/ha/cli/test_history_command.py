@@ -43,11 +43,7 @@ async def test_the_table_tells_cause_and_failure_and_what_cannot_be_read(scope: 
     rows = [line for line in told.out.splitlines() if line.strip()[:1].isdigit()]
     assert [
         one for row in rows for one in row.split() if one in ("UNREADABLE", "FAILED", "ok")
-    ] == [
-        "UNREADABLE",
-        "FAILED",
-        "ok",
-    ]
+    ] == ["UNREADABLE", "FAILED", "ok"]
     folded = " ".join(told.out.split())  # a narrow screen folds the last column
     assert "asked for by ann from ops1: new disk; nn1 did not cede" in folded
     assert "nn1 stopped answering health checks" in folded

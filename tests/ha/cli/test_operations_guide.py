@@ -29,8 +29,7 @@ def test_every_exit_code_is_explained() -> None:
 
 
 def test_every_command_that_is_named_exists() -> None:
-    named = set(re.findall(r"\bnnha ([a-z]+)", GUIDE))
-    assert named <= set(COMMANDS)
+    assert set(re.findall(r"\bnnha ([a-z]+)", GUIDE)) <= set(COMMANDS)
 
 
 @pytest.mark.parametrize("page", ["migration.md", "not-here-yet.md"])

@@ -24,11 +24,7 @@ def drained(name: str, failure: str | None) -> cluster_view.ClusterView:
 
 @pytest.mark.parametrize(
     ("failure", "expected"),
-    [
-        (None, []),
-        ("", []),
-        ("no candidate", ["nn1 is drained and cannot hand over: no candidate"]),
-    ],
+    [(None, []), ("", []), ("no candidate", ["nn1 is drained and cannot hand over: no candidate"])],
     ids=["its ZKFC has no member", "nothing failed", "the last try failed"],
 )
 def test_a_drained_active_is_a_problem_once_it_could_not_hand_over(
@@ -78,9 +74,7 @@ def test_missing_blocks_are_a_problem_and_the_active_tells_of_them() -> None:
 def journal(*rows: cluster_view.JournalNodeRow) -> cluster_view.ClusterView:
     """Return a look with a journal of these nodes, of which the active says nothing."""
     return replace(
-        WELL,
-        namenodes=(replace(ACTIVE, journal=()), WELL.namenodes[1]),
-        journalnodes=rows,
+        WELL, namenodes=(replace(ACTIVE, journal=()), WELL.namenodes[1]), journalnodes=rows
     )
 
 
@@ -188,10 +182,7 @@ ANEW = "nnha namenode --format for a new file system, else --initialize-shared-e
         ([], None),
         ([bare(1), bare(2), bare(3)], ANEW),
         ([bare(1), journalnode(2), journalnode(3)], "nnha journal format --node j1:1"),
-        (
-            [bare(1), absent(2, SILENT), journalnode(3)],
-            "nnha journal format --node j1:1",
-        ),
+        ([bare(1), absent(2, SILENT), journalnode(3)], "nnha journal format --node j1:1"),
         (
             [bare(1), absent(2, NOT_RUNNING), journalnode(3)],
             "start the JournalNodes that do not answer; then nnha journal status",

@@ -1,23 +1,37 @@
-"""The steps of a hand-over, shown at a terminal while it lasts."""
+"""The steps of a hand-over, shown at a terminal while it lasts.
+
+Results on a standard output that takes not all of them, or nothing.
+
+What a person sees in a narrow window, and what Ctrl-C does to any command.
+"""
 
 import asyncio
 import fcntl
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from deploy.local.cluster.site import site_xml
+from ha.cli.explain.history import Listing
 from ha.cli.operate.progress import progress
 from ha.conf.configuration import load_configuration
 from ha.conf.topology import namenodes
 from ha.console.switchover_hints import Steps, new_lines, steps_of
+from ha.notices.model import HistoryEntry
 from ha.service.model import ServiceState
 from tests.ha.cli.stand_ins import Cluster, frozen_process, running_cluster
-from tests.ha.zkfc.zkfc_world import until
+from tests.ha.notices.test_model import RECORD
+from tests.ha.zkfc.zkfc_world import free_port, until
+from tests.stand_in import say_nothing, stand_in
 
 BEFORE = Steps(attempt=6, done=(("lock", 0.0), ("active", 0.1)))
 LOCK, FENCED, PROMOTING = ("lock", 0.0), ("fenced", 0.71), ("promoting", 0.0)
@@ -160,3 +174,136 @@ def _at_a_terminal(line: Sequence[str]) -> tuple[int, str, str]:
     finally:
         os.close(theirs)
         os.close(ours)
+
+
+NODES = ("nn1", "nn2")
+ENDED = """
+import sys
+from ha.conf.configuration import Configuration
+from ha.console.result import Code, CommandOutcome, Ending
+from ha.console.cluster_options import ClusterCommand
+ending = Ending(
+    "switchover", outcome=CommandOutcome.UNKNOWN, code=Code.BAD_CONFIGURATION,
+    message="nobody knows", hint="nnha status"
+)
+ClusterCommand(Configuration({}, {}), "ns1", sys.argv[1]).end(ending)
+"""
+SHOWN = """
+import click
+from ha.console.output import show
+click.Command("status", callback=lambda: show("json", {}, "x"))([])
+"""
+
+
+def run(*words: str, shell: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", "-c", f'exec "$@" {shell}', "sh", sys.executable, *words],
+        capture_output=True,
+        env=os.environ | environment,
+        text=True,
+        encoding="latin-1",
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("output", ["table", "json", "yaml"])
+@pytest.mark.parametrize("full", [">/dev/full", ">&-"])
+def test_the_code_tells_of_the_deed_where_its_text_cannot_be_written(
+    output: str, full: str
+) -> None:
+    told = run("-c", ENDED, output, shell=full)
+    assert told.returncode == 5
+    assert "cannot be written to standard output" in told.stderr
+    assert "nobody knows" in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+@pytest.mark.parametrize("full", [">/dev/full", ">&-"])
+def test_a_picture_that_nobody_can_see_is_no_success(full: str) -> None:
+    told = run("-c", SHOWN, shell=full)
+    assert told.returncode == 1
+    assert told.stderr.startswith("Error: the result cannot be written to standard output: ")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize(
+    "words",
+    [("config", "show"), ("completion", "bash"), ("haadmin", "-help"), ("--help",), ("--version",)],
+    ids=" ".join,
+)
+def test_a_full_standard_output_is_one_line_of_any_command(
+    tmp_path: Path, words: tuple[str, ...], unbuffered: str
+) -> None:
+    (tmp_path / "hdfs-site.xml").write_text(site_xml({"dfs.nameservices": "ns1"}))
+    environment = {"HADOOP_CONF_DIR": str(tmp_path), "PYTHONUNBUFFERED": unbuffered}
+    told = run("-m", "ha.cli.main", *words, shell=">/dev/full", **environment)
+    assert told.returncode == 1
+    assert told.stderr == (
+        "Error: the result cannot be written to standard output: No space left on device\n"
+    )
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+def test_an_arrow_does_not_end_a_command_where_the_locale_has_none(
+    tmp_path: Path, encoding: str
+) -> None:
+    addresses = {f"dfs.namenode.rpc-address.ns1.{n}": f"127.0.0.1:{free_port()}" for n in NODES}
+    site = {"dfs.nameservices": "ns1", "dfs.ha.namenodes.ns1": ",".join(NODES), **addresses}
+    (tmp_path / "hdfs-site.xml").write_text(site_xml(site))
+    words = ("-m", "ha.cli.main", "switchover", "--conf-dir", str(tmp_path))
+    told = run(*words, PYTHONIOENCODING=encoding)
+    assert (told.returncode, told.stderr) == (3, ""), told
+    assert " ? " in told.stdout
+
+
+CAUSE = "asked for by ann from ops1: the rack gets a new switch, and then the kernel is updated"
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+def test_the_cause_of_a_failover_can_be_read_at_every_width(width: int) -> None:
+    now = datetime.now(UTC)
+    entries = (HistoryEntry(12, replace(RECORD, at=now, cause=CAUSE)), HistoryEntry(11, None, "?"))
+    console = Console(width=width, no_color=True)
+    with console.capture() as captured:
+        console.print(Listing(entries, now))
+    told = captured.get()
+    assert all(len(line) <= width for line in told.splitlines())
+    assert "…" not in told
+    assert all(word in told for word in CAUSE.split())
+    assert max(len(line.split()) for line in told.splitlines()) > 3, "not one word on each line"
+
+
+@pytest.mark.parametrize(
+    "words", [("status",), ("explain",), ("doctor",), ("haadmin", "-getServiceState", "nn1")]
+)
+async def test_an_interrupt_is_one_line_and_130(
+    cluster: Cluster, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    # A shell that runs the tests in the background has us ignore SIGINT, and children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    asked = asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.set()
+        await say_nothing(reader, writer)
+
+    command, *rest = words
+    async with stand_in(silent) as port:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "ha.cli.main", command, "--conf-dir", str(tmp_path),
+            "--timeout", "60",
+            "-D", f"dfs.namenode.rpc-address.ns1.nn1=127.0.0.1:{port}", *rest,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        try:
+            async with asyncio.timeout(60):
+                await asked.wait()
+                process.send_signal(signal.SIGINT)
+                _, err = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+    assert process.returncode == 130, err.decode()
+    assert err.decode().split() == ["interrupted"]

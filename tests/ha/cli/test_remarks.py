@@ -4,15 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ha.cluster.row_notes import (
-    in_force,
-    journalnode_remarks,
-    namenode_remarks,
-    notices,
-    own_lateness,
-    warnings,
-    zkfc_remarks,
-)
+from ha.cluster import row_notes
 from ha.cluster.view import (
     ClusterView,
     JournalNodeRow,
@@ -21,14 +13,7 @@ from ha.cluster.view import (
     NoticesView,
     ZkfcRow,
 )
-from tests.ha.cli.plan_views import (
-    UNREADY,
-    by_hand,
-    paused,
-    with_namenode,
-    with_zkfc,
-    without_answer,
-)
+from tests.ha.cli import plan_views
 from tests.ha.cli.test_cluster_view import ACTIVE, SILENT, WELL
 from tests.ha.notices.test_model import PAUSE
 
@@ -36,7 +21,7 @@ from tests.ha.notices.test_model import PAUSE
 def test_each_pause_and_drain_is_told_with_its_end() -> None:
     noted = replace(WELL, notices=NoticesView(pause=PAUSE, drains={"nn2": PAUSE}))
     why = "by ann@ops1 until 2026-05-01T14:00:00.000Z: new switch"
-    assert list(in_force(noted)) == [
+    assert list(row_notes.in_force(noted)) == [
         f"automatic failover is paused {why}  → nnha resume",
         f"nn2 is drained {why}  → nnha drain nn2 --end",
     ]
@@ -46,14 +31,14 @@ def test_each_pause_and_drain_is_told_with_its_end() -> None:
     ("view", "beginnings"),
     [
         (WELL, []),
-        (UNREADY, ["failover is blocked: nn2: NameNode: not ready"]),
+        (plan_views.UNREADY, ["failover is blocked: nn2: NameNode: not ready"]),
         (
-            without_answer(WELL, "nn2"),
+            plan_views.without_answer(WELL, "nn2"),
             ["whether a failover is possible is not known: nn2: NameNode: no answer"],
         ),
-        (by_hand(UNREADY), []),
-        (with_namenode(UNREADY, "nn1", state="standby", ready=False), []),
-        (paused(UNREADY), ["automatic failover is paused by ann@ops1"]),
+        (plan_views.by_hand(plan_views.UNREADY), []),
+        (plan_views.with_namenode(plan_views.UNREADY, "nn1", state="standby", ready=False), []),
+        (plan_views.paused(plan_views.UNREADY), ["automatic failover is paused by ann@ops1"]),
     ],
     ids=[
         "one could take over",
@@ -67,7 +52,7 @@ def test_each_pause_and_drain_is_told_with_its_end() -> None:
 def test_what_blocks_a_failover_is_told_where_one_could_be_needed(
     view: ClusterView, beginnings: list[str]
 ) -> None:
-    found = list(notices(view))
+    found = list(row_notes.notices(view))
     assert len(found) == len(beginnings)
     assert all(one.startswith(begin) for one, begin in zip(found, beginnings, strict=True))
 
@@ -84,7 +69,7 @@ def test_what_blocks_a_failover_is_told_where_one_could_be_needed(
     ],
 )
 def test_fencing_that_proves_nothing_is_told(methods: tuple[str, ...], *, told: bool) -> None:
-    found = list(warnings(with_zkfc(WELL, "nn2", fencing_methods=methods)))
+    found = list(row_notes.warnings(plan_views.with_zkfc(WELL, "nn2", fencing_methods=methods)))
     assert [one.startswith("the ZKFC of nn2 fences edits only") for one in found] == [True] * told
 
 
@@ -98,10 +83,10 @@ def test_fencing_that_proves_nothing_is_told(methods: tuple[str, ...], *, told: 
     ids=["ours", "Hadoop's", "one of each"],
 )
 def test_how_long_a_former_active_may_serve_reads(softwares: tuple[str, str], end: str) -> None:
-    view = with_zkfc(WELL, "nn2", fencing_methods=("journal-epoch",))
+    view = plan_views.with_zkfc(WELL, "nn2", fencing_methods=("journal-epoch",))
     for name, software in zip(("nn1", "nn2"), softwares, strict=True):
-        view = with_namenode(view, name, software=software)
-    (found,) = warnings(view)
+        view = plan_views.with_namenode(view, name, software=software)
+    (found,) = row_notes.warnings(view)
     assert end in found
 
 
@@ -120,7 +105,7 @@ STOOD_STILL = "this command itself stood still for 0.6 s"
 )
 def test_own_lateness(start_seconds: float, delay_seconds: float, beginnings: list[str]) -> None:
     view = replace(WELL, own_start_seconds=start_seconds, own_delay_seconds=delay_seconds)
-    found = list(own_lateness(view))
+    found = list(row_notes.own_lateness(view))
     assert len(found) == len(beginnings)
     assert all(one.startswith(begin) for one, begin in zip(found, beginnings, strict=True))
 
@@ -153,7 +138,7 @@ def test_own_lateness(start_seconds: float, delay_seconds: float, beginnings: li
 )
 def test_remarks_of_a_namenode(changes: dict[str, object], expected: list[str]) -> None:
     row = replace(NameNodeRow("nn2", "h:2", state="standby"), **changes)  # type: ignore[arg-type]
-    assert list(namenode_remarks(row)) == expected
+    assert list(row_notes.namenode_remarks(row)) == expected
 
 
 @pytest.mark.parametrize(
@@ -189,7 +174,7 @@ def test_remarks_of_a_namenode(changes: dict[str, object], expected: list[str]) 
 )
 def test_remarks_of_a_zkfc(changes: dict[str, object], expected: list[str]) -> None:
     row = replace(ZkfcRow("nn2", "h:4"), **changes)  # type: ignore[arg-type]
-    assert list(zkfc_remarks(row)) == expected
+    assert list(row_notes.zkfc_remarks(row)) == expected
 
 
 @pytest.mark.parametrize(
@@ -199,10 +184,7 @@ def test_remarks_of_a_zkfc(changes: dict[str, object], expected: list[str]) -> N
         ({"error": SILENT}, [SILENT]),
         ({"failed_because": "disk full"}, ["disk full"]),
         ({"disk_warning": "1 GB is free"}, ["1 GB is free"]),
-        (
-            {"error": "e", "failed_because": "f", "disk_warning": "w"},
-            ["e", "f", "w"],
-        ),
+        ({"error": "e", "failed_because": "f", "disk_warning": "w"}, ["e", "f", "w"]),
         (
             {"damaged_segments": (1, 1001, 2001, 3001)},
             ["damaged segments: 4, from transaction 1, 1,001, 2,001"],
@@ -212,7 +194,7 @@ def test_remarks_of_a_zkfc(changes: dict[str, object], expected: list[str]) -> N
 )
 def test_remarks_of_a_journalnode(changes: dict[str, object], expected: list[str]) -> None:
     row = replace(WELL.journalnodes[0], **changes)  # type: ignore[arg-type]
-    assert list(journalnode_remarks(WELL, row)) == expected
+    assert list(row_notes.journalnode_remarks(WELL, row)) == expected
 
 
 @pytest.mark.parametrize(
@@ -231,10 +213,10 @@ def test_what_the_active_says_of_a_journalnode(
 ) -> None:
     view = replace(WELL, namenodes=(replace(ACTIVE, journal=tuple(seen)), WELL.namenodes[1]))
     row = JournalNodeRow("j1:1", formatted=True)
-    assert list(journalnode_remarks(view, row)) == expected
+    assert list(row_notes.journalnode_remarks(view, row)) == expected
 
 
 def test_without_an_active_nothing_is_said_of_a_journalnode() -> None:
     seen = (JournalView("j1:1", in_sync=False, last_error="refused"),)
     view = replace(WELL, namenodes=(replace(ACTIVE, state="standby", journal=seen),))
-    assert list(journalnode_remarks(view, WELL.journalnodes[0])) == []
+    assert list(row_notes.journalnode_remarks(view, WELL.journalnodes[0])) == []

@@ -282,8 +282,7 @@ async def test_a_silent_name_server_costs_a_name_and_not_the_command(
 
 
 def test_hadoops_program_names_are_installed() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    scripts = project["project"]["scripts"]
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     assert {"nnha", "haadmin", "zkfc"} <= scripts.keys()
     for place in scripts.values():
         module, _, name = place.partition(":")

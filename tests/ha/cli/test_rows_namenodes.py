@@ -54,7 +54,6 @@ class MiniCluster:
     ports: dict[str, int] = field(default_factory=dict)
 
     async def haadmin(self, *words: str) -> tuple[int, str, str]:
-        """Exit code, stdout, stderr."""
         line = ("--conf-dir", str(self.folder), *words)
         code = await asyncio.to_thread(run, line)
         out, err = self.capsys.readouterr()
@@ -64,7 +63,6 @@ class MiniCluster:
         return [machine.namenode.state.role for machine in self.machines.values()]
 
     def fencer(self) -> tuple[str, ...]:
-        """Return a script that writes what it was given."""
         said = self.folder / "fenced"
         script = (
             f'env | grep -E "^(target_|dfs_ha_namenode_id)" | sort > {said} && '
@@ -73,7 +71,6 @@ class MiniCluster:
         return ("-D", f"dfs.ha.fencing.methods=shell({script})")
 
     def fenced(self) -> dict[str, str]:
-        """Return, and then forget, what the script was given; empty if it has not run."""
         said = self.folder / "fenced"
         if not said.exists():
             return {}
@@ -91,7 +88,6 @@ def _quiet() -> Iterator[None]:
 
 @asynccontextmanager
 async def running(folder: Path, capsys: Captured) -> AsyncIterator[MiniCluster]:
-    """Both standby and ready; automatic failover is off."""
     async with AsyncExitStack() as stack:
         journal = await stack.enter_async_context(formatted_nodes(folder))
         cluster = MiniCluster(folder, journal, capsys)

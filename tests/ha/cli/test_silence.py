@@ -242,8 +242,7 @@ def test_every_command_that_asks_somebody_takes_a_timeout() -> None:
         ["pause"], ["resume"], ["journal", "status"], ["journal", "segments"],
     ]  # fmt: skip
     for one in words:
-        told = asyncio.run(nnha(*one, "--help"))
-        assert "--timeout" in told.out, one
+        assert "--timeout" in asyncio.run(nnha(*one, "--help")).out, one
 
 
 def test_the_document_names_the_silent(tmp_path: Path) -> None:

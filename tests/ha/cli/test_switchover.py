@@ -184,7 +184,6 @@ def unanswered(plan: HandoverPlan | Ending) -> Ending:
 
 
 def changed(index: int, **changes: object) -> dict[str, object]:
-    """Change one of the view's NameNodes."""
     rows = list(WELL.namenodes)
     rows[index] = dataclasses.replace(rows[index], **changes)  # type: ignore[arg-type]
     return {"namenodes": tuple(rows)}

@@ -10,7 +10,6 @@ PAGE = Path(__file__).parents[3] / "docs/configuration.md"
 
 
 def hazards() -> str:
-    """Return one row for each setting that stops a daemon."""
     rows = ["| Key | Default | Does not start otherwise | Because |", "|---|---|---|---|"]
     for one in HAZARDS:
         daemons = ", ".join(daemon for daemon in Daemon if daemon in one.daemons)
@@ -20,7 +19,6 @@ def hazards() -> str:
 
 
 def not_used() -> str:
-    """Return one row for each reason, with its keys."""
     rows = ["| Keys | Not used, because |", "|---|---|"]
     for reason, names in groupby(NOT_USED.items(), key=lambda one: one[1]):
         rows.append(f"| {' '.join(f'`{name}`' for name, _ in names)} | {reason} |")
@@ -29,7 +27,6 @@ def not_used() -> str:
 
 
 def with_tables(page: str) -> str:
-    """Return the page with its tables as they should be."""
     for name, table in {"hazards": hazards(), "not-used": not_used()}.items():
         before, start, rest = page.partition(f"<!-- table: {name} -->\n")
         _, end, after = rest.partition("<!-- end -->\n")

@@ -16,7 +16,6 @@ from tests.ha.conf.key_readers import constants, keys_read, modules_of_keys, sou
 
 
 def in_another_default() -> set[str]:
-    """Keys to which the defaults of others refer."""
     return {name for key in KEYS.values() for name in re.findall(r"\$\{([^}]+)\}", key.default)}
 
 

@@ -5,16 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from ha.conf import topology
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
-from ha.conf.topology import (
-    HostPort,
-    local_namenode,
-    namenode,
-    namenodes,
-    nameservice_of,
-    shared_edits,
-)
+from ha.conf.topology import HostPort, local_namenode, namenode, namenodes, nameservice_of
 
 TWO = (
     "dfs.nameservices=ns1",
@@ -87,10 +81,7 @@ def test_no_or_two_local_addresses_are_told_with_the_key_to_set(tmp_path: Path) 
     ids=["ours", "one is ours", "another's", "no address", "unknown"],
 )
 def test_a_host_is_local_if_one_of_its_addresses_can_be_bound(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    addresses: list[str] | None,
-    local: list[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, addresses: list[str] | None, local: list[str]
 ) -> None:
     def found(_host: str, port: int, **_kind: int) -> list[object]:
         if addresses is None:
@@ -144,7 +135,9 @@ def test_a_cluster_that_cannot_be_is_refused(tmp_path: Path, case: tuple[list[st
 
 
 def test_shared_edits_name_the_quorum_and_the_journal(tmp_path: Path) -> None:
-    uri = shared_edits(configured(tmp_path, f"{SHARED}=qjournal://a:1;b;[::1]:3/ns1"), "ns1")
+    uri = topology.shared_edits(
+        configured(tmp_path, f"{SHARED}=qjournal://a:1;b;[::1]:3/ns1"), "ns1"
+    )
     assert [str(node) for node in uri.nodes] == ["a:1", "b:8485", "[::1]:3"]
     assert uri.journal_id == "ns1"
 
@@ -168,11 +161,11 @@ def test_refused_shared_edits_name_file_and_line(tmp_path: Path) -> None:
     line = f"\n<property><name>{SHARED}</name><value>qjournal://a</value></property>"
     (tmp_path / "hdfs-site.xml").write_text(f"<configuration>{line}</configuration>")
     with pytest.raises(ConfigurationError, match=r"hdfs-site\.xml line 2: dfs\.namenode\.shared"):
-        shared_edits(load_configuration(tmp_path, environment={}), "ns1")
+        topology.shared_edits(load_configuration(tmp_path, environment={}), "ns1")
 
 
 @pytest.mark.parametrize("case", BAD_URIS.values(), ids=BAD_URIS.keys())
 def test_other_shared_edits_are_refused(tmp_path: Path, case: tuple[str, str]) -> None:
     text, message = case
     with pytest.raises(ConfigurationError, match=message):
-        shared_edits(configured(tmp_path, f"{SHARED}={text}"), "ns1")
+        topology.shared_edits(configured(tmp_path, f"{SHARED}={text}"), "ns1")

@@ -15,7 +15,6 @@ Parser = Callable[[str], object]
 
 
 def by(make: Callable[..., Parser], *arguments: object, **named: object) -> Parser:
-    """Make a parser when it is used."""
     return lambda text: make(*arguments, **named)(text)
 
 

@@ -17,7 +17,6 @@ class Manager:
         self.heard: list[str] = []
 
     def hear(self, wanted: Callable[[str], bool]) -> None:
-        """Read until such a message comes; TimeoutError where none does."""
         while True:
             self.heard.append(self.socket.recv(4096).decode())
             if wanted(self.heard[-1]):

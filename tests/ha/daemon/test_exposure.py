@@ -62,7 +62,6 @@ WITHOUT_CRYPTOGRAPHY = (
 async def started(
     folder: Path, command: Sequence[str], program: Sequence[str] = NNHA, **site: str
 ) -> tuple[int, str]:
-    """Return the exit code and the output of a daemon that ends by itself."""
     write_site(folder / "conf", {**KEYS, **places(folder), **site})
     process = await asyncio.create_subprocess_exec(
         sys.executable, *program, *command, "--conf-dir", str(folder / "conf"),
@@ -150,10 +149,7 @@ async def test_certificates_without_their_extra_are_no_reason_to_start_in_plain(
     tmp_path: Path, daemon: str
 ) -> None:
     code, out = await started(
-        tmp_path,
-        [daemon],
-        WITHOUT_CRYPTOGRAPHY,
-        **{"nnha.security.tls.dir": str(tmp_path / "tls")},
+        tmp_path, [daemon], WITHOUT_CRYPTOGRAPHY, **{"nnha.security.tls.dir": str(tmp_path / "tls")}
     )
     assert "pip install 'nnha[tls]'" in out
     assert (code, "Traceback" in out) == (78, False), out
@@ -181,8 +177,7 @@ def test_the_mode_is_a_metric(tmp_path: Path) -> None:
 
 
 async def test_certificates_open_the_door(tmp_path: Path) -> None:
-    authority = Authority(tmp_path / "tls")
-    authority.issue(Role.NAMENODE, "nn1", folder="namenode")
+    Authority(tmp_path / "tls").issue(Role.NAMENODE, "nn1", folder="namenode")
     keys = {"dfs.namenode.rpc-address.ns1.nn1": ANYWHERE}
     tls = {"nnha.security.tls.dir": str(tmp_path / "tls"), "nnha.security.mode": "strict"}
     code, text = await started(tmp_path, ["namenode"], **keys, **tls)

@@ -66,8 +66,7 @@ def test_a_manager_that_is_gone_or_does_not_read_is_no_reason_to_stop(tmp_path: 
 
 
 def test_a_status_is_one_line(manager: Manager) -> None:
-    service = Service(manager.socket.getsockname())
-    service.status("loading\nREADY=1  42 %", more_seconds=30)
+    Service(manager.socket.getsockname()).status("loading\nREADY=1  42 %", more_seconds=30)
     assert manager.socket.recv(4096).decode().splitlines() == [
         "STATUS=loading READY=1 42 %",
         "EXTEND_TIMEOUT_USEC=30000000",
@@ -138,9 +137,7 @@ def test_a_daemon_with_a_duty_undone_gives_no_sign_of_life_though_its_loop_runs(
     assert "WATCHDOG=1" not in _rest(manager)
 
 
-def test_a_watchdogs_signal_tells_where_even_a_stopped_daemon_hangs(
-    manager: Manager,
-) -> None:
+def test_a_watchdogs_signal_tells_where_even_a_stopped_daemon_hangs(manager: Manager) -> None:
     told = {"NOTIFY_SOCKET": manager.socket.getsockname()}
     with subprocess.Popen(
         [sys.executable, "-c", DAEMON, ""],

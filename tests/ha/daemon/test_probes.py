@@ -1,13 +1,18 @@
-"""/livez, /readyz, /active, /standby and /isActive: each question, each method, each answer."""
+"""/livez, /readyz, /active, /standby and /isActive: each question, each method, each answer.
+
+A connection that comes while its server stops is dropped, not forgotten.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 
 from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.http.probes import RoleSeen
+from ha.rpc.server import RpcServer
+from tests.stand_in import HOST, TURNS_OF_AN_ACCEPT, hung_up_on_at_the_stop, say_nothing, stand_in
 
 ALLOW = "Allow: GET, HEAD, OPTIONS"
 
@@ -121,3 +126,28 @@ async def test_a_daemon_without_a_role_has_no_pages_for_one() -> None:
         assert (await ask(port, "/readyz"))[0] == 503  # as ill as it is
     finally:
         await endpoint.stop()
+
+
+Begun = tuple[int, Callable[[], Awaitable[None]]]
+
+
+async def _endpoint() -> Begun:
+    endpoint = Endpoint(status=dict, healthy=lambda: None)
+    return await endpoint.start(HOST, 0), endpoint.stop
+
+
+async def _rpc_server() -> Begun:
+    server = RpcServer([])
+    return await server.start(HOST, 0), server.stop
+
+
+async def _stand_in() -> Begun:
+    stack = AsyncExitStack()
+    return await stack.enter_async_context(stand_in(say_nothing)), stack.aclose
+
+
+@pytest.mark.parametrize("turns", range(TURNS_OF_AN_ACCEPT))
+@pytest.mark.parametrize("begin", [_endpoint, _rpc_server, _stand_in])
+async def test_a_newcomer_is_hung_up_on(begin: Callable[[], Awaitable[Begun]], turns: int) -> None:
+    port, stop = await begin()
+    await hung_up_on_at_the_stop(port, stop, turns)

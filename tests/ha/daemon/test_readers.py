@@ -32,7 +32,6 @@ MORE_THAN_BUFFERS = 2 * 1024 * 1024
 async def serving(
     routes: Sequence[web.RouteDef], send_buffer: int = SMALL_BUFFER
 ) -> AsyncIterator[int]:
-    """Serve these routes on a port whose connections keep this much in the kernel."""
     endpoint = Endpoint(
         status=dict, healthy=lambda: None, routes=lambda: routes, silence_seconds=LIMIT_SECONDS
     )
@@ -48,7 +47,6 @@ async def serving(
 
 @asynccontextmanager
 async def asking(port: int, path: str, more: str = "") -> AsyncIterator[socket.socket]:
-    """Ask for a page, and read nothing of the answer."""
     loop = asyncio.get_running_loop()
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER)
@@ -63,7 +61,6 @@ def hangups() -> float:
 
 
 def is_open(path: Path) -> bool:
-    """Return whether this process has a descriptor of that file."""
     return any(
         os.path.realpath(descriptor) == str(path) for descriptor in Path("/proc/self/fd").iterdir()
     )

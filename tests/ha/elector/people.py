@@ -42,20 +42,17 @@ class Person:
 
     @property
     def keeper(self) -> KazooKeeper:
-        """The keeper of this person's session."""
         assert isinstance(self.elector.keeper, KazooKeeper)
         return self.elector.keeper
 
     @property
     def role(self) -> Role:
-        """Where it stands."""
         return self.elector.state.role
 
     def join(self) -> None:
         self.elector.join(self.name.encode())
 
     async def vanish(self) -> None:
-        """Lose the session at the server."""
         session = self.keeper._sessions[max(self.keeper._sessions)]
         await end_session(session, self.settings.hosts)
 

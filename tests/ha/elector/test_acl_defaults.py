@@ -36,8 +36,7 @@ def test_who_proves_who_it_is_gets_znodes_of_its_own(tmp_path: Path, mode: str, 
         },
         "nothing": {},
     }
-    values = proofs[proof]
-    settings = zookeeper_settings(_read(tmp_path, mode, values), nameservice="ns1")
+    settings = zookeeper_settings(_read(tmp_path, mode, proofs[proof]), nameservice="ns1")
     closed = proof != "nothing" and mode in ("auto", "strict")
     assert settings.acl == ((CREATOR_ALL,) if closed else OPEN)
     assert bool(settings.warning) is not closed

@@ -212,14 +212,12 @@ def test_quitting_and_joining_again_uses_a_new_session_and_attempt() -> None:
     out = step(ACTIVE, QuitRequested(keep_breadcrumb=True)).state
     joined = step(out, JoinRequested(ME)).state
     assert joined.session == NEXT
-    opened = step(joined, SessionOpened(NEXT)).state
-    taking = step(opened, LockCreated(NEXT)).state
+    taking = step(step(joined, SessionOpened(NEXT)).state, LockCreated(NEXT)).state
     assert taking.attempt == A + 1
 
 
 def test_the_version_we_wrote_is_the_one_we_delete() -> None:
-    promoting = step(WRITING, BreadcrumbWritten(S, A, 12)).state
-    active = step(promoting, Promoted(A)).state
+    active = step(step(WRITING, BreadcrumbWritten(S, A, 12)).state, Promoted(A)).state
     left = step(active, QuitRequested(keep_breadcrumb=False))
     assert DeleteBreadcrumb(S, 12) in left.actions
 
@@ -233,8 +231,7 @@ def test_after_an_expiry_the_lock_must_be_won_and_the_takeover_done_again() -> N
 
 
 def test_a_lock_that_was_gone_must_be_taken_over_again() -> None:
-    state = step(ACTIVE, LockGone(S)).state
-    result = step(state, LockCreated(S))
+    result = step(step(ACTIVE, LockGone(S)).state, LockCreated(S))
     assert result.state.role is Role.TAKING_OVER
     assert not result.state.serving
 

@@ -34,7 +34,6 @@ _scopes = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaPeer]:
-    """Start one JVM with Hadoop's classes."""
     zookeeper_classes = relocated_zookeeper(tmp_path_factory.mktemp("shaded"))
     with java_peer(class_path("netty-*.jar", first=zookeeper_classes)) as started:
         yield started
@@ -94,7 +93,6 @@ class Candidate:
         await asyncio.to_thread(self.elector.quitElection, keep_breadcrumb)
 
     async def heard(self, *words: str) -> None:
-        """Wait until these were its last words."""
         await until(
             lambda: self.told[-len(words) :] == list(words),
             f"java: {words}, not {self.told}",
@@ -104,7 +102,6 @@ class Candidate:
 
 @asynccontextmanager
 async def _pair(zookeeper: ZooKeeper, peer: JavaPeer) -> AsyncIterator[tuple[Person, Candidate]]:
-    """Ours and Java's in one scope, which Java has formatted."""
     settings = ZooKeeperSettings(
         hosts=zookeeper.connect,
         session_timeout_seconds=SESSION_SECONDS,

@@ -60,7 +60,6 @@ class Server:
         *,
         ticket: SessionTicket | None = None,
     ) -> Session:
-        """Open as a ``SessionFactory``."""
         self.tickets.append(ticket)
         own = ticket or SessionTicket(len(self.tickets), b"word")
         self.lines.append(Line(self, on_state, own))

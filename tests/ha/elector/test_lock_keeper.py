@@ -30,21 +30,18 @@ class Two:
         self.owner, self.other = owner, other
 
     async def made(self) -> int:
-        """Return the transaction that has made the lock that stands."""
         seen = await self.other.look(self.settings.lock)
         assert isinstance(seen, Done)
         assert seen.value is not None
         return seen.value.written_by
 
     async def stands(self) -> bool:
-        """Return whether there is a lock."""
         seen = await self.other.look(self.settings.lock)
         return isinstance(seen, Done) and seen.value is not None
 
 
 @pytest.fixture
 async def two(zookeeper: ZooKeeper) -> AsyncIterator[Two]:
-    """Two sessions, and no lock yet."""
     settings = ZooKeeperSettings(
         hosts=zookeeper.connect,
         session_timeout_seconds=6.0,
@@ -142,8 +139,7 @@ async def test_no_right_is_told(zookeeper: ZooKeeper) -> None:
         connected(of("two"), deadline_seconds=30.0) as other,
     ):
         await ensure_parent(owner, of("one"))
-        keeper = LockKeeper(of("one"))
-        assert isinstance(await keeper.create(owner, b"1"), Done)
+        assert isinstance(await LockKeeper(of("one")).create(owner, b"1"), Done)
         seen = await other.look(of("one").lock)
         assert isinstance(seen, Done)
         assert isinstance(seen.value, ZnodeFacts)

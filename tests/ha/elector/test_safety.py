@@ -5,19 +5,7 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ha.elector.actions import (
-    Action,
-    CloseSession,
-    CreateLock,
-    DeleteBreadcrumb,
-    FenceOldActive,
-    OpenSession,
-    ReadBreadcrumb,
-    ReleaseLock,
-    ServeAsActive,
-    WatchLock,
-    WriteBreadcrumb,
-)
+from ha.elector import actions
 from ha.elector.core import step
 from ha.elector.events import (
     BreadcrumbRead,
@@ -88,17 +76,14 @@ class Oracle:
     asked: set[str] = field(default_factory=set)
 
     def forget(self) -> None:
-        """Forget all that was proven."""
         self.locked = self.fenced = self.written = False
         self.asked.clear()
 
     def lose(self) -> None:
-        """Note that the lock was another's, or free."""
         self.forget()
         self.served = False
 
     def saw(self, event: Event) -> None:
-        """Note what an event proves or disproves."""
         match event:
             case SessionSuspended(session=s) if s == self.session:
                 self.forget()
@@ -122,35 +107,38 @@ class Oracle:
                 pass
 
     def asks(self, action: object) -> None:
-        """Check what an action presumes."""
         match action:
-            case OpenSession(session=s):
+            case actions.OpenSession(session=s):
                 assert s > self.session, "each session is a new one"
                 self.lose()
                 self.session = s
-            case CloseSession(session=s):
+            case actions.CloseSession(session=s):
                 assert s == self.session
                 self.forget()
-            case CreateLock(session=s) | WatchLock(session=s) | ReleaseLock(session=s):
+            case (
+                actions.CreateLock(session=s)
+                | actions.WatchLock(session=s)
+                | actions.ReleaseLock(session=s)
+            ):
                 assert s == self.session
-            case ReadBreadcrumb(session=s, attempt=a):
+            case actions.ReadBreadcrumb(session=s, attempt=a):
                 assert s == self.session
                 assert a > self.attempt, "each takeover is a new attempt"
                 self.attempt = a
                 assert self.locked, "a breadcrumb is read under the lock"
                 self.fenced = self.written = False
                 self.asked = {"read"}
-            case FenceOldActive(content=content):
+            case actions.FenceOldActive(content=content):
                 assert self.locked, "only the lock's owner fences"
                 assert content != ME, "nobody fences himself"
                 self.asked.add("fence")
-            case WriteBreadcrumb():
+            case actions.WriteBreadcrumb():
                 assert self.locked
                 assert self.fenced, "fence before the own breadcrumb"
                 self.asked.add("write")
-            case DeleteBreadcrumb():
+            case actions.DeleteBreadcrumb():
                 assert self.locked, "the breadcrumb is the next owner's"
-            case ServeAsActive():
+            case actions.ServeAsActive():
                 assert self.locked, "promoted without the lock"
                 assert self.fenced, "promoted without fencing"
                 assert self.written, "promoted without a breadcrumb"
@@ -186,22 +174,22 @@ def _near(event: Event, state: ElectorState) -> Event:
             return event
 
 
-def _answer(action: Action, roll: int) -> Event | None:
+def _answer(action: actions.Action, roll: int) -> Event | None:
     """Return what the world may well answer to this, now or much later."""
     match action:
-        case OpenSession(session=s):
+        case actions.OpenSession(session=s):
             return SessionOpened(s)
-        case CreateLock(session=s):
+        case actions.CreateLock(session=s):
             return LockCreated(s) if roll % 3 else LockTaken(s)
-        case WatchLock(session=s):
+        case actions.WatchLock(session=s):
             return LockSeen(s, ours=roll % 4 > 0)
-        case ReadBreadcrumb(session=s, attempt=a):
+        case actions.ReadBreadcrumb(session=s, attempt=a):
             return BreadcrumbRead(s, a, Breadcrumb(OTHER if roll % 4 else ME, 1))
-        case WriteBreadcrumb(session=s, attempt=a):
+        case actions.WriteBreadcrumb(session=s, attempt=a):
             return BreadcrumbWritten(s, a, 2)
-        case FenceOldActive(attempt=a):
+        case actions.FenceOldActive(attempt=a):
             return OldActiveFenced(a)
-        case ServeAsActive(attempt=a):
+        case actions.ServeAsActive(attempt=a):
             return Promoted(a)
         case _:
             return None
@@ -211,7 +199,7 @@ def _answer(action: Action, roll: int) -> Event | None:
 @given(st.lists(st.tuples(st.integers(0, 99), _relative()), min_size=10, max_size=70))
 def test_no_promotion_without_lock_fence_and_breadcrumb(rolls: list[tuple[int, Event]]) -> None:
     state, oracle = ElectorState(), Oracle()
-    unanswered: list[Action] = []
+    unanswered: list[actions.Action] = []
     for roll, wished in ((0, JoinRequested(ME)), *rolls):
         event: Event | None = None
         if roll >= 25 and unanswered:

@@ -32,7 +32,6 @@ def _settings(folder: Path, **settings: str) -> ZooKeeperSettings:
 
 @pytest.fixture
 def libraries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pretend that both libraries are installed."""
     for name in ("puresasl", "kerberos"):
         module = ModuleType(name)
         module.__spec__ = ModuleSpec(name, None)

@@ -30,7 +30,6 @@ class Znodes:
         self.told_of_acls: Outcome[tuple[frozenset[AclEntry], int]] = Unknown(Doubt.LATE)
 
     def put(self, path: str, data: bytes) -> int:
-        """Somebody writes."""
         self.transaction += 1
         self.there[path] = data, self.transaction
         return self.transaction
@@ -66,7 +65,6 @@ class Znodes:
 
 
 async def settle(keeper: TermKeeper, znodes: Znodes, content: bytes) -> None:
-    """Wait until the record is written, or is not."""
     before = asyncio.all_tasks()
     keeper.settled(S, cast(Session, znodes), content)
     await asyncio.gather(*(asyncio.all_tasks() - before))

@@ -209,9 +209,7 @@ async def test_trap_24_what_is_wrong_with_tls_is_told(
 
 
 @pytest.mark.zookeeper
-async def test_trap_23_host_names_are_checked_unless_that_is_switched_off(
-    secured: Secured,
-) -> None:
+async def test_trap_23_host_names_are_checked_unless_that_is_switched_off(secured: Secured) -> None:
     trusting = replace(secured.tls(), check_host_name=False)
     settings = secured.settings(trusting, which="elsewhere")
     async with connected(settings, deadline_seconds=WAIT_SECONDS) as session:
@@ -286,7 +284,6 @@ def test_without_the_key_there_is_no_tls(tmp_path: Path) -> None:
     conf = _configuration(tmp_path, **{"hadoop.zk.ssl.enabled": "false"})
     assert zookeeper_settings(conf, nameservice="ns1").tls is None
     older = _configuration(
-        tmp_path,
-        **{"hadoop.zk.ssl.enabled": "false", "dfs.ha.zkfc.client.ssl.enabled": "true"},
+        tmp_path, **{"hadoop.zk.ssl.enabled": "false", "dfs.ha.zkfc.client.ssl.enabled": "true"}
     )
     assert zookeeper_settings(older, nameservice="ns1").tls == Tls()

@@ -55,8 +55,7 @@ def test_every_trap_of_the_table_names_tests_that_exist() -> None:
         path for part in ("elector", "zkfc") for path in (ROOT / "tests/ha" / part).glob("test_*")
     ]
     defined = set(re.findall(r"def (test_\w+)", "".join(map(Path.read_text, files))))
-    named = set(re.findall(r"`(test_\w+)`", table))
-    assert named - defined == set()
+    assert set(re.findall(r"`(test_\w+)`", table)) - defined == set()
 
 
 def test_traps_2_17_18_30_no_recipe_and_no_other_handler_is_used() -> None:
@@ -105,7 +104,6 @@ async def test_a_close_that_hangs_is_not_confirmed_and_leaves_no_request_waiting
 
 @contextlib.contextmanager
 def _black_hole() -> Iterator[int]:
-    """Open a port on which connections are neither accepted nor refused."""
     with contextlib.ExitStack() as held:
         listener = held.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         for _ in range(4):  # its queue is full after one or two; the rest gets no answer
@@ -206,9 +204,7 @@ async def test_trap_19_a_look_at_a_missing_znode_leaves_a_watch(zookeeper: ZooKe
 
 
 @pytest.mark.zookeeper
-async def test_trap_21_the_lock_of_our_own_dead_session_is_waited_for(
-    zookeeper: ZooKeeper,
-) -> None:
+async def test_trap_21_the_lock_of_our_own_dead_session_is_waited_for(zookeeper: ZooKeeper) -> None:
     # As after kill -9 of a controller: its lock lies there until its session expires.
     settings = _settings(zookeeper.connect, timeout=2.0)
     async with people(settings, "a") as (a,):

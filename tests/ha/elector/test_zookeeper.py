@@ -226,8 +226,7 @@ async def test_requests_without_a_connection_are_not_queued(zookeeper: ZooKeeper
     # kazoo would carry them out later, perhaps in another session.
     states: list[SessionState] = []
     session = Session(_settings(zookeeper), lambda state, _reason: states.append(state))
-    outcome = await session.create("/ghost", ephemeral=True)
-    assert isinstance(outcome, Unknown)
+    assert isinstance(await session.create("/ghost", ephemeral=True), Unknown)
     session.open()
     await until(lambda: SessionState.CONNECTED in states, "connected")
     assert await session.look("/ghost") == Done(None)
@@ -273,8 +272,7 @@ async def test_an_expired_session_reports_that_once_and_is_over(zookeeper: ZooKe
     await asyncio.to_thread(end)
     await until(lambda: SessionState.EXPIRED in states, "expired")
     await until(lambda: session._client.connected, "kazoo's own second session")
-    outcome = await session.create("/ghost", ephemeral=True)
-    assert isinstance(outcome, Unknown)
+    assert isinstance(await session.create("/ghost", ephemeral=True), Unknown)
     assert states[-1] is SessionState.EXPIRED
     await session.close(deadline_seconds=5.0)
 

@@ -8,15 +8,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from ha.health.core import (
-    MOST_UNJUDGED,
-    Health,
-    HealthSettings,
-    ProbeOutcome,
-    Refused,
-    Unanswered,
-    Unjudged,
-)
+from ha.health import core
+from ha.health.core import MOST_UNJUDGED, Health, HealthSettings
 from ha.health.monitor import HealthMonitor
 from ha.health.pid_file import PidFile
 from ha.service.model import ServiceState, ServiceStatus
@@ -36,7 +29,7 @@ class Ear:
     """Notes what the monitor says."""
 
     heard: list[object] = field(default_factory=list)
-    outcomes: list[ProbeOutcome] = field(default_factory=list)
+    outcomes: list[core.ProbeOutcome] = field(default_factory=list)
     raise_once: Exception | None = None
 
     def status_reported(self, status: ServiceStatus) -> None:
@@ -95,7 +88,7 @@ async def test_row_8_5_monitor(*, dedicated: bool) -> None:
         await until(lambda: monitor.state.health is Health.NOT_RESPONDING, "gone", seconds=2.0)
         tried = len(ear.outcomes)
         await until(lambda: len(ear.outcomes) >= tried + 3, "three reconnects", seconds=2.0)
-        assert all(isinstance(one, Refused) for one in ear.outcomes[-3:])
+        assert all(isinstance(one, core.Refused) for one in ear.outcomes[-3:])
         await namenode.start()
         await until(lambda: monitor.state.health is Health.HEALTHY, "reachable", seconds=2.0)
     # On leaving, the monitor was cancelled, and its task has ended.
@@ -114,7 +107,7 @@ async def test_row_8_5_a_monitor_that_dies_says_so_and_ends(where: str, *, dedic
     probed = await _second_address(namenode) if dedicated else namenode
     ear = Ear()
 
-    def exhausted(_seconds: float, _outcome: ProbeOutcome) -> None:
+    def exhausted(_seconds: float, _outcome: core.ProbeOutcome) -> None:
         raise MemoryError("injected")
 
     if where == "row_8_5_callback_throws_rte":
@@ -200,8 +193,8 @@ async def test_silence_while_we_stood_still_ourselves_is_not_held_against_it() -
         await until(lambda: not stalls, "two stalls")
         tried = len(ear.outcomes)
         await until(lambda: len(ear.outcomes) > tried + 2, "more probes")
-        assert sum(isinstance(one, Unjudged) for one in ear.outcomes) == 2
-        assert not any(isinstance(one, Unanswered) for one in ear.outcomes)
+        assert sum(isinstance(one, core.Unjudged) for one in ear.outcomes) == 2
+        assert not any(isinstance(one, core.Unanswered) for one in ear.outcomes)
         assert [one for one in ear.heard if isinstance(one, Health)] == [Health.HEALTHY]
         assert monitor.state.health is Health.HEALTHY
 
@@ -216,5 +209,5 @@ async def test_a_namenode_that_hangs_is_found_though_we_are_late_each_time() -> 
 
         namenode.monitor_health = hang  # type: ignore[method-assign] # a frozen process
         await until(lambda: monitor.state.health is Health.NOT_RESPONDING, "not responding")
-        assert sum(isinstance(one, Unjudged) for one in ear.outcomes) == MOST_UNJUDGED + 1
+        assert sum(isinstance(one, core.Unjudged) for one in ear.outcomes) == MOST_UNJUDGED + 1
         frozen.set()

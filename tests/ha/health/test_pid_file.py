@@ -24,7 +24,6 @@ RARE_ROUNDS = HealthSettings(
 
 @pytest.fixture
 def process() -> "Iterator[subprocess.Popen[bytes]]":
-    """Start a process of this machine that does nothing."""
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     yield child
     child.kill()

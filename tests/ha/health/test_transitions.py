@@ -32,7 +32,6 @@ STEPS = 200
 def took(
     state: core.HealthState, outcome: core.ProbeOutcome
 ) -> tuple[core.HealthState, tuple[float, ...]]:
-    """Return one step, and when to probe again."""
     result = step(state, outcome)
     return result.state, (result.probe_after_seconds,)
 

@@ -44,11 +44,7 @@ class Place:
     running: list["asyncio.Task[None]"] = field(default_factory=list)
 
     def board(
-        self,
-        namenode: str,
-        member: Member | None = None,
-        *,
-        open_session: SessionFactory = Session,
+        self, namenode: str, member: Member | None = None, *, open_session: SessionFactory = Session
     ) -> Board:
         # Without a poll that would help, watches must report everything.
         board = Board(
@@ -61,7 +57,6 @@ class Place:
         return board
 
     async def stop(self, number: int) -> None:
-        """Stop a board as the end of its controller does."""
         self.running[number].cancel()
         with suppress(asyncio.CancelledError):
             await self.running[number]
@@ -70,7 +65,6 @@ class Place:
         return dict(await store.read_members(self.session, self.zookeeper))
 
     async def shows(self, *members: Member) -> None:
-        """Wait until exactly these are shown."""
         async with asyncio.timeout(30.0):
             while await self.members() != {one.namenode: one for one in members}:
                 await asyncio.sleep(0.01)

@@ -68,8 +68,7 @@ async def test_drains_are_of_one_namenode_each(zookeeper: ZooKeeper) -> None:
         assert one is not None
         assert one.value.reason == "fan"
         assert await store.clear_drain(session, settings, "nn2")
-        drains = await store.read_drains(session, settings)
-        assert list(drains) == ["nn1"]
+        assert list(await store.read_drains(session, settings)) == ["nn1"]
 
 
 async def test_a_scope_that_is_not_formatted_says_so(zookeeper: ZooKeeper) -> None:

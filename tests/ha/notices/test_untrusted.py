@@ -69,7 +69,6 @@ class Place:
         await until(met, f"{expected}", seconds=30.0)
 
     def untrusted(self) -> list[str]:
-        """Return the znodes that are reported, below the scope."""
         paths = [one.partition(": ")[0] for one in self.told[-1].untrusted]
         return [path.removeprefix(self.ours.scope) for path in paths]
 

@@ -30,12 +30,10 @@ class BlockingClient:
         self.socket.close()
 
     def ask(self, *frames: bytes) -> list[CallAnswer]:
-        """Send these calls at once and read as many answers."""
         self.socket.sendall(b"".join(frames))
         return [self.answer() for _ in frames]
 
     def answer(self) -> CallAnswer:
-        """Read the next answer; raise EOFError where the server has closed."""
         while (frame := self._splitter.take_frame(1 << 30)) is None:
             try:
                 data = self.socket.recv(65536)
@@ -47,7 +45,6 @@ class BlockingClient:
         return decode_answer(frame)
 
     def closed(self) -> bool:
-        """Return whether the server closes now, with nothing more to say."""
         try:
             self.answer()
         except EOFError:

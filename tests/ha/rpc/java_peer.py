@@ -39,7 +39,6 @@ class JavaPeer:
     hadoop: JavaObject
 
     def class_named(self, name: str) -> JavaObject:
-        """Return a Java Class object."""
         return self.gateway.jvm.java.lang.Class.forName(name)
 
     def configuration(self, **settings: str) -> JavaObject:
@@ -50,26 +49,22 @@ class JavaPeer:
         return configuration
 
     def service_client(self, port: int, **settings: str) -> JavaObject:
-        """Hadoop's HAServiceProtocol client, talking to a port of ours."""
         return self.hadoop.ha.protocolPB.HAServiceProtocolClientSideTranslatorPB(
             *self._client_arguments(port, settings)
         )
 
     def zkfc_client(self, port: int) -> JavaObject:
-        """Hadoop's ZKFCProtocol client, talking to a port of ours."""
         return self.hadoop.ha.protocolPB.ZKFCProtocolClientSideTranslatorPB(
             *self._client_arguments(port, {})
         )
 
     def request_info(self, source: str) -> JavaObject:
-        """Make a StateChangeRequestInfo by its RequestSource."""
         kind = self.class_named("org.apache.hadoop.ha.HAServiceProtocol$RequestSource")
         return self.hadoop.ha.HAServiceProtocol.StateChangeRequestInfo(
             kind.getField(source).get(None)
         )
 
     def state(self, name: str) -> JavaObject:
-        """Return a HAServiceState by name."""
         kind = self.class_named("org.apache.hadoop.ha.HAServiceProtocol$HAServiceState")
         return kind.getField(name).get(None)
 
@@ -83,7 +78,6 @@ class JavaPeer:
 
     @contextmanager
     def zkfc_server(self, implementation: "JavaZkfc") -> Iterator[JavaObject]:
-        """Hadoop's server with ZKFCProtocol, carried out by a Python object."""
         protocols = self.hadoop.ha.proto.ZKFCProtocolProtos.ZKFCProtocolService
         face = self.hadoop.ha.protocolPB.ZKFCProtocolServerSideTranslatorPB(implementation)
         with self._server(ZKFC_PB, protocols.newReflectiveBlockingService(face)) as server:
@@ -202,10 +196,7 @@ def java_peer(*more_jars: str) -> Iterator[JavaPeer]:
     gateway = JavaGateway(
         gateway_parameters=GatewayParameters(port=port, auth_token=token),
         callback_server_parameters=CallbackServerParameters(
-            port=0,
-            daemonize=True,
-            daemonize_connections=True,
-            propagate_java_exceptions=True,
+            port=0, daemonize=True, daemonize_connections=True, propagate_java_exceptions=True
         ),
     )
     try:

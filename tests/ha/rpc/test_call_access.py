@@ -4,15 +4,9 @@ import pytest
 from google.protobuf.message import Message
 
 from ha.conf.keys.security import Mode
+from ha.rpc import java_names as java
 from ha.rpc.call_access import CallAccess
 from ha.rpc.errors import RemoteFault
-from ha.rpc.java_names import (
-    ACCESS_CONTROL,
-    CLIENT_PROTOCOL,
-    HA_SERVICE_PROTOCOL,
-    STANDBY_EXCEPTION,
-    ZKFC_PROTOCOL,
-)
 from ha.rpc.packets import CallKey, Detail, Status
 from ha.rpc.protocol import Call, Method
 from ha.rpc.session import Asked, Greeted, Hangup
@@ -46,12 +40,12 @@ def controlled(mode: Mode = Mode.AUTO) -> tuple[CallAccess, Lines]:
 
 
 MAY: dict[str, tuple[Caller | None, str, str, bool]] = {
-    "root": (ROOT, HA_SERVICE_PROTOCOL, "monitorHealth", True),
-    "a local user": (ALICE, HA_SERVICE_PROTOCOL, "monitorHealth", False),
-    "within its rights": (ALICE, CLIENT_PROTOCOL, "getListing", True),
-    "who proves nothing": (NOBODY, CLIENT_PROTOCOL, "getListing", False),
-    "what is in no table": (ROOT, HA_SERVICE_PROTOCOL, "unheard", False),
-    "nobody has asked who": (None, HA_SERVICE_PROTOCOL, "monitorHealth", True),
+    "root": (ROOT, java.HA_SERVICE_PROTOCOL, "monitorHealth", True),
+    "a local user": (ALICE, java.HA_SERVICE_PROTOCOL, "monitorHealth", False),
+    "within its rights": (ALICE, java.CLIENT_PROTOCOL, "getListing", True),
+    "who proves nothing": (NOBODY, java.CLIENT_PROTOCOL, "getListing", False),
+    "what is in no table": (ROOT, java.HA_SERVICE_PROTOCOL, "unheard", False),
+    "nobody has asked who": (None, java.HA_SERVICE_PROTOCOL, "monitorHealth", True),
 }
 
 
@@ -69,7 +63,7 @@ def test_a_thread_and_the_loop_let_the_same_callers_in(
     if refusal is not None:
         (answer,) = answers(refusal)
         said = (answer.call_id, answer.status, answer.detail, answer.java_class)
-        assert said == (7, Status.ERROR, Detail.ERROR_APPLICATION, ACCESS_CONTROL)
+        assert said == (7, Status.ERROR, Detail.ERROR_APPLICATION, java.ACCESS_CONTROL)
     free = CallAccess(None)
     assert free.may(caller, call)
     assert free.refusal(caller, call, PLAIN) is None
@@ -89,25 +83,25 @@ def test_a_call_is_judged_by_the_action_that_its_request_asks_for() -> None:
     ]
 
 
-NO = RemoteFault(ACCESS_CONTROL, "no administrator\n\tat Foo.java")
+NO = RemoteFault(java.ACCESS_CONTROL, "no administrator\n\tat Foo.java")
 ENDED: dict[str, tuple[str, str, Message | Exception | None, list[tuple[Outcome, str]]]] = {
-    "done": (ZKFC_PROTOCOL, "cedeActive", Echo(), [(Outcome.DONE, "")]),
-    "cut off": (ZKFC_PROTOCOL, "cedeActive", None, [(Outcome.UNKNOWN, "")]),
+    "done": (java.ZKFC_PROTOCOL, "cedeActive", Echo(), [(Outcome.DONE, "")]),
+    "cut off": (java.ZKFC_PROTOCOL, "cedeActive", None, [(Outcome.UNKNOWN, "")]),
     "failed": (
-        ZKFC_PROTOCOL, "cedeActive", RemoteFault(STANDBY_EXCEPTION, "late"),
-        [(Outcome.FAILED, f"{STANDBY_EXCEPTION}: late")],
+        java.ZKFC_PROTOCOL, "cedeActive", RemoteFault(java.STANDBY_EXCEPTION, "late"),
+        [(Outcome.FAILED, f"{java.STANDBY_EXCEPTION}: late")],
     ),
     "refused by its handler": (
-        ZKFC_PROTOCOL, "cedeActive", NO, [(Outcome.REFUSED, "no administrator")],
+        java.ZKFC_PROTOCOL, "cedeActive", NO, [(Outcome.REFUSED, "no administrator")],
     ),
     "though the table audits it not": (
-        HA_SERVICE_PROTOCOL, "monitorHealth", NO, [(Outcome.REFUSED, "no administrator")],
+        java.HA_SERVICE_PROTOCOL, "monitorHealth", NO, [(Outcome.REFUSED, "no administrator")],
     ),
-    "permissions of a file": (CLIENT_PROTOCOL, "getListing", NO, []),
+    "permissions of a file": (java.CLIENT_PROTOCOL, "getListing", NO, []),
     "permissions, of what is audited": (
-        CLIENT_PROTOCOL, "saveNamespace", NO, [(Outcome.FAILED, str(NO))],
+        java.CLIENT_PROTOCOL, "saveNamespace", NO, [(Outcome.FAILED, str(NO))],
     ),
-    "in no audit": (HA_SERVICE_PROTOCOL, "monitorHealth", Echo(), []),
+    "in no audit": (java.HA_SERVICE_PROTOCOL, "monitorHealth", Echo(), []),
 }  # fmt: skip
 
 
@@ -152,7 +146,7 @@ def test_who_gives_itself_anothers_name_is_hung_up_on(
         assert isinstance(result, Hangup)
         (answer,) = answers(result.last)
         assert (answer.status, answer.detail) == (Status.FATAL, Detail.FATAL_UNAUTHORIZED)
-        assert (answer.java_class, answer.message) == (ACCESS_CONTROL, result.reason)
+        assert (answer.java_class, answer.message) == (java.ACCESS_CONTROL, result.reason)
         (entry,) = lines.entries
         assert (entry.outcome, entry.action, entry.face) == (Outcome.REFUSED, "connect", "y" * 100)
     assert CallAccess(None).greeted(caller, greeted) is None

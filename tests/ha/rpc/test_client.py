@@ -26,8 +26,6 @@ LARGE = 16 * 1024 * 1024
 
 @asynccontextmanager
 async def peer(speak: Speaker) -> AsyncIterator[int]:
-    """Run a server that does as the test says, and yield its port."""
-
     async def then_die(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await speak(reader, writer)

@@ -11,15 +11,9 @@ from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from ha.conf.keys.security import Mode
+from ha.rpc import java_names as java
 from ha.rpc.errors import RemoteFault
 from ha.rpc.frame_budget import FREE_BYTES, FrameBudget
-from ha.rpc.java_names import (
-    ACCESS_CONTROL,
-    CLIENT_DATANODE_PROTOCOL,
-    IO_EXCEPTION,
-    RPC_SERVER,
-    STANDBY_EXCEPTION,
-)
 from ha.rpc.limits import DEFAULT_LIMITS, RpcLimits
 from ha.rpc.packets import PREAMBLE, CallKey, Status, encode_call, encode_context
 from ha.rpc.protocol import Call, Method, RpcProtocol
@@ -67,7 +61,7 @@ class Desk:
                 self.entered.set()
                 assert self.held.wait(WAIT_SECONDS)
             case "refused" | "fatal" as which:
-                raise RemoteFault(STANDBY_EXCEPTION, "no", fatal=which == "fatal")
+                raise RemoteFault(java.STANDBY_EXCEPTION, "no", fatal=which == "fatal")
             case "broken":
                 raise KeyError(17)
             case _:
@@ -151,13 +145,13 @@ async def test_a_thread_carries_out_nothing_that_its_caller_may_not_ask_for() ->
     access = AccessControl(Mode.AUTO, target="t", audit=lines, uid_of=lambda *_: NO_USERS_UID)
     method = Method(Echo, desk.on_loop, in_thread=desk.in_thread)
     methods = {"getReplicaVisibleLength": method, "getDatanodeInfo": method}
-    server = RpcServer([RpcProtocol(CLIENT_DATANODE_PROTOCOL, methods)], access=access)
+    server = RpcServer([RpcProtocol(java.CLIENT_DATANODE_PROTOCOL, methods)], access=access)
     port = await server.start("127.0.0.1", 0)
-    who = encode_context(CLIENT, CLIENT_DATANODE_PROTOCOL, str(NO_USERS_UID), None)
+    who = encode_context(CLIENT, java.CLIENT_DATANODE_PROTOCOL, str(NO_USERS_UID), None)
 
     def call(number: int, name: str) -> bytes:
         request = Echo(context=name).SerializeToString()
-        return encode_call(CallKey(CLIENT, number, 0), CLIENT_DATANODE_PROTOCOL, name, request)
+        return encode_call(CallKey(CLIENT, number, 0), java.CLIENT_DATANODE_PROTOCOL, name, request)
 
     names = ["getReplicaVisibleLength", "getDatanodeInfo", "getReplicaVisibleLength"]
     try:
@@ -167,7 +161,7 @@ async def test_a_thread_carries_out_nothing_that_its_caller_may_not_ask_for() ->
     finally:
         await server.stop()
     told = [(answer.status, answer.java_class) for answer in answers]
-    assert told == [(Status.SUCCESS, ""), (Status.ERROR, ACCESS_CONTROL), (Status.SUCCESS, "")]
+    assert told == [(Status.SUCCESS, ""), (Status.ERROR, java.ACCESS_CONTROL), (Status.SUCCESS, "")]
     assert desk.threads
     assert desk.done == ["getReplicaVisibleLength"] * 2
     assert [(one.outcome, one.action) for one in lines.entries] == [
@@ -228,11 +222,11 @@ async def test_each_end_of_a_call_is_told_as_on_the_loop() -> None:
                 assert sample("nnha_rpc_calls_total", outcome="refused", **names) == refused + 2
                 (fatal,) = await asyncio.to_thread(client.ask, echo_call(3, "fatal"))
                 assert await asyncio.to_thread(client.closed)
-    assert (no.java_class, no.message, no.status) == (STANDBY_EXCEPTION, "no", Status.ERROR)
-    assert (broken.java_class, broken.message) == (IO_EXCEPTION, "KeyError: 17")
+    assert (no.java_class, no.message, no.status) == (java.STANDBY_EXCEPTION, "no", Status.ERROR)
+    assert (broken.java_class, broken.message) == (java.IO_EXCEPTION, "KeyError: 17")
     assert [e["method"] for e in logs if e["event"] == "rpc.handler.failed"] == ["echo"]
-    assert (bad.java_class, bad.status) == (RPC_SERVER, Status.ERROR)
-    assert (fatal.java_class, fatal.status) == (STANDBY_EXCEPTION, Status.FATAL)
+    assert (bad.java_class, bad.status) == (java.RPC_SERVER, Status.ERROR)
+    assert (fatal.java_class, fatal.status) == (java.STANDBY_EXCEPTION, Status.FATAL)
     assert sample("nnha_rpc_calls_total", outcome="refused", **names) == refused + 3
     assert sample("nnha_rpc_calls_total", outcome="failed", **names) == failed + 1
     assert sample("nnha_rpc_call_seconds_count", **names) == took + 4

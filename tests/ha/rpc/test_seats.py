@@ -19,7 +19,6 @@ FRIENDLY = PREAMBLE + encode_context(wire.CLIENT, CLIENT_PROTOCOL, "mallory", No
 
 @asynccontextmanager
 async def namenode(bench: wire.Bench) -> AsyncIterator[tuple[RpcServer, int]]:
-    """Run a server of both protocols."""
     protocols = [
         wire.echo_protocol(bench.handle, one) for one in (CLIENT_PROTOCOL, HA_SERVICE_PROTOCOL)
     ]
@@ -31,7 +30,6 @@ async def namenode(bench: wire.Bench) -> AsyncIterator[tuple[RpcServer, int]]:
 async def crowd(
     port: int, count: int, said: bytes
 ) -> AsyncIterator[list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]:
-    """Open ``count`` connections, one after the other, that say this and no more."""
     async with AsyncExitStack() as stack:
         found = []
         for _ in range(count):

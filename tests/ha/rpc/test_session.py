@@ -236,8 +236,7 @@ HOSTILE = st.one_of(
 @example(CONVERSATION, [3, 8, 40])
 @given(HOSTILE, st.lists(st.integers(0, 400), max_size=20))
 def test_any_bytes_in_any_split_give_the_same_events(data: bytes, cuts: list[int]) -> None:
-    pieces = cut(data, cuts)
-    assert events_of(*pieces) == events_of(data)
+    assert events_of(*cut(data, cuts)) == events_of(data)
 
 
 @given(HOSTILE)

@@ -101,7 +101,6 @@ async def zkfc_server(
 
 
 async def cede(port: int, protocol: str = ZKFC_PROTOCOL) -> str:
-    """Return what comes of cedeActive, over a new connection of this process."""
     try:
         connection = await RpcConnection.open(
             "127.0.0.1", port, protocol=protocol, deadline_seconds=10
@@ -195,8 +194,7 @@ def test_plain_bytes_come_in_by_the_same_port(
 
     async def scene() -> None:
         async with zkfc_server(own) as (_, port):
-            said = await cede(port)
-            assert "the caller is uid 1234" in said, "the kernel told who calls"
+            assert "the caller is uid 1234" in await cede(port), "the kernel told who calls"
 
     play(scene)
 

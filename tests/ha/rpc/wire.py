@@ -21,7 +21,6 @@ Handler = Callable[[Call, Echo], Awaitable[Echo]]
 
 
 async def echo(_: Call, request: Echo) -> Echo:
-    """Answer with the request."""
     return request
 
 
@@ -35,7 +34,6 @@ def echo_call(call_id: int, context: str = "hello", *, method: str = "echo") -> 
 
 
 def header(call_id: int, *, op: int | None = 0, kind: int | None = 2) -> bytes:
-    """Make a request header, with parts left out or odd."""
     message = rpc_header_pb2.RpcRequestHeaderProto(callId=call_id, clientId=CLIENT, retryCount=0)
     if op is not None:
         message.rpcOp = rpc_header_pb2.RpcRequestHeaderProto.OperationProto.ValueType(op)
@@ -45,13 +43,11 @@ def header(call_id: int, *, op: int | None = 0, kind: int | None = 2) -> bytes:
 
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
-    """Bytes in pieces, cut at these places (counted around the end)."""
     ends = sorted({place % (len(data) + 1) for place in places} | {0, len(data)})
     return [data[a:b] for a, b in pairwise(ends)]
 
 
 def answers(data: bytes) -> Iterator[packets.CallAnswer]:
-    """Yield all answers in a server's bytes."""
     splitter = FrameSplitter()
     splitter.feed(data)
     while (frame := splitter.take_frame(1 << 30)) is not None:
@@ -89,7 +85,6 @@ async def ask(connection: RpcConnection, context: str = "hello", *, seconds: flo
 
 @asynccontextmanager
 async def raw(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """Open a bare socket to a server."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         yield reader, writer
@@ -107,7 +102,6 @@ async def read_answers(reader: asyncio.StreamReader, count: int) -> list[packets
 
 
 async def until_closed(reader: asyncio.StreamReader, *, seconds: float = 5) -> bytes:
-    """Return all that a server sends until it closes, cleanly or not."""
     data = b""
     async with asyncio.timeout(seconds):
         while True:
@@ -121,7 +115,6 @@ async def until_closed(reader: asyncio.StreamReader, *, seconds: float = 5) -> b
 
 
 async def eventually(condition: Callable[[], bool], *, seconds: float = 5) -> None:
-    """Wait until a condition holds."""
     async with asyncio.timeout(seconds):
         while not condition():
             await asyncio.sleep(0.002)

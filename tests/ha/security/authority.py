@@ -57,5 +57,4 @@ class Authority:
 
 
 def revoke(folder: Path, *lines: str) -> None:
-    """Put these into a folder's list of revocations."""
     replace(folder, {REVOKED: "".join(f"{line}\n" for line in lines).encode()})

@@ -3,16 +3,8 @@
 import pytest
 
 from ha.conf.keys.security import Mode
-from ha.security.caller import (
-    ALL_ROLES,
-    Caller,
-    Method,
-    Role,
-    certified_caller,
-    local_caller,
-    refused_caller,
-    unproven,
-)
+from ha.security import caller as security_caller
+from ha.security.caller import Caller, Role, certified_caller, local_caller
 from ha.security.decision import Action, Allowed, Denied, Policy, claim, decide
 
 OWN_UID = 500
@@ -21,9 +13,9 @@ LIST = Action("ClientProtocol", "getListing")
 ROOT = local_caller(0, OWN_UID, "127.0.0.1:1")
 OWN = local_caller(OWN_UID, OWN_UID, "127.0.0.1:1")
 ALICE = local_caller(1234, OWN_UID, "127.0.0.1:1").named("alice")
-NOBODY = unproven("10.9.9.9:41234")
-HIDDEN = unproven("127.0.0.1:7", provable=True)
-REVOKED = refused_caller("its certificate was revoked", "10.0.0.9:1")
+NOBODY = security_caller.unproven("10.9.9.9:41234")
+HIDDEN = security_caller.unproven("127.0.0.1:7", provable=True)
+REVOKED = security_caller.refused_caller("its certificate was revoked", "10.0.0.9:1")
 WRITE = Action("JournalNode", "Write")
 
 CASES: dict[str, tuple[Mode, Caller, Action, Allowed | str]] = {
@@ -107,7 +99,7 @@ def test_under_which_name(case: str) -> None:
 
 
 def test_a_local_caller_has_all_roles_or_one() -> None:
-    assert ROOT.roles == OWN.roles == ALL_ROLES
+    assert ROOT.roles == OWN.roles == security_caller.ALL_ROLES
     assert ALICE.roles == {Role.CLIENT}
     assert NOBODY.roles == frozenset()
 
@@ -225,7 +217,7 @@ def test_a_refusal_says_who_may(policy: Policy, advice: str) -> None:
 
 
 def test_who_is_proven_and_nobody_here_is_told_so() -> None:
-    stranger = Caller("eve", Method.KERBEROS, frozenset(), "10.0.0.3:1")
+    stranger = Caller("eve", security_caller.Method.KERBEROS, frozenset(), "10.0.0.3:1")
     found = decide(Policy(Mode.AUTO, OWN_UID), stranger, LIST)
     assert isinstance(found, Denied)
     assert "whose role is none. " in found.reason
@@ -235,7 +227,9 @@ def test_namenodes_are_compared_by_certificates_and_with_those_that_are_configur
     known = Policy(Mode.AUTO, OWN_UID, certificates=True, namenodes=frozenset({"nn1"}))
     unknown = Policy(Mode.AUTO, OWN_UID, certificates=True)
     nn9 = certified_caller(Role.NAMENODE, "nn9", "10.0.0.9:1")
-    by_kerberos = Caller("nn9", Method.KERBEROS, frozenset({Role.NAMENODE}), "10.0.0.9:1")
+    by_kerberos = Caller(
+        "nn9", security_caller.Method.KERBEROS, frozenset({Role.NAMENODE}), "10.0.0.9:1"
+    )
     assert isinstance(decide(known, nn9, WRITE), Denied)
     assert isinstance(decide(known, by_kerberos, WRITE), Allowed)
     assert isinstance(decide(unknown, nn9, WRITE), Allowed)

@@ -94,8 +94,7 @@ def test_another_users_socket_is_that_users(way: str) -> None:
     python = strangers_python()
     assert python is not None
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = str(listener.getsockname()[1])
-        command = [python, "-I", "-S", "-c", program, port]
+        command = [python, "-I", "-S", "-c", program, str(listener.getsockname()[1])]
         with subprocess.Popen(command, **AS_STRANGER) as stranger:
             accepted, _ = listener.accept()
             with accepted:

@@ -12,7 +12,6 @@ HOSTILE_PAGES: Final = ("/", "/history", "/failover/13", "/node/n%3Cn%3E2")
 
 
 def hostile_view() -> ClusterView:
-    """Make such a look; its second NameNode is called ``n<n>2``."""
     pause = Pause(owner=HOSTILE, reason=HOSTILE, since=NOW, until=None)
     entry = record(13, HOSTILE, HOSTILE, HOSTILE, {HOSTILE: 1.0}, actor=HOSTILE, failure=HOSTILE)
     return replace(

@@ -91,7 +91,6 @@ class SeenState:
 
 
 async def states_on(page: Any) -> Sequence[SeenState]:  # noqa: ANN401 - playwright's page
-    """Return all states that a page shows."""
     return [
         SeenState(one["place"], one["words"], one["kind"], one["colour"], tuple(one["box"]))
         for one in await page.evaluate(_STATES, _MARKED)

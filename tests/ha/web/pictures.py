@@ -16,7 +16,6 @@ COLOURS = 64
 
 
 async def taken(folder: Path) -> None:
-    """Take one picture of each situation, web-NAME.png."""
     async with browser() as running:
         for name, view in SITUATIONS.items():
             shown = Shown(view)

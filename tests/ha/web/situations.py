@@ -19,18 +19,7 @@ from ha.cluster.view import (
     ZkfcRow,
     ZooKeeperRow,
 )
-from ha.notices.model import (
-    Drain,
-    FailoverKind,
-    FailoverRecord,
-    FailoverResult,
-    FencingAttempt,
-    HistoryEntry,
-    Member,
-    Pause,
-    PhaseDuration,
-    time_text,
-)
+from ha.notices import model
 
 NOW: Final = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)
 SILENT: Final = "no answer in 1 s"
@@ -96,8 +85,8 @@ def zkfc(name: str, elector: str) -> ZkfcRow:
 
 def member(
     name: str, *, pause_seen: datetime | None = None, drain_seen: datetime | None = None
-) -> Member:
-    return Member(
+) -> model.Member:
+    return model.Member(
         namenode=name,
         zkfc_http=f"{name}.example:8119",
         zkfc_rpc=f"{name}.example:8019",
@@ -119,32 +108,32 @@ def member(
 
 def record(
     number: int, previous: str, to: str, cause: str, phases: Mapping[str, float], **more: object
-) -> HistoryEntry:
-    entry = FailoverRecord(
+) -> model.HistoryEntry:
+    entry = model.FailoverRecord(
         at=NOW - timedelta(days=3, hours=4) - timedelta(days=12 - number),
         namenode=to,
         cause=cause,
         actor=None,
-        kind=FailoverKind.AUTO,
-        result=FailoverResult.SUCCEEDED,
+        kind=model.FailoverKind.AUTO,
+        result=model.FailoverResult.SUCCEEDED,
         failure=None,
-        phases=tuple(PhaseDuration(name, seconds) for name, seconds in phases.items()),
+        phases=tuple(model.PhaseDuration(name, seconds) for name, seconds in phases.items()),
         epoch=7,
         last_txid=TXID - 1000,
         previous=previous,
         fencing=(
-            FencingAttempt(
+            model.FencingAttempt(
                 method="rpc", target=previous, result="failed", seconds=0.25,
                 detail="it did not answer",
             ),
-            FencingAttempt(
+            model.FencingAttempt(
                 method="sshfence", target=previous, result="succeeded", seconds=0.31, detail=""
             ),
         ),
         session="0x1000a2",
         lock_czxid=812,
     )  # fmt: skip
-    return HistoryEntry(number, dataclasses.replace(entry, **more))  # type: ignore[arg-type]
+    return model.HistoryEntry(number, dataclasses.replace(entry, **more))  # type: ignore[arg-type]
 
 
 HISTORY: Final = (
@@ -155,18 +144,18 @@ HISTORY: Final = (
     record(
         11, "nn1", "nn2", "alice asked for a switchover: new switch",
         {"lock": 0.0, "fenced": 0.012, "promoting": 0.048, "active": 0.037},
-        kind=FailoverKind.SWITCHOVER, actor="alice",
+        kind=model.FailoverKind.SWITCHOVER, actor="alice",
     ),
     record(
         10, "nn2", "nn1", "nn2 stopped answering health checks",
         {"lock": 0.0, "failed": 0.61},
-        result=FailoverResult.FAILED, failure="fencing failed: sshfence: no route to host",
+        result=model.FailoverResult.FAILED, failure="fencing failed: sshfence: no route to host",
     ),
 )  # fmt: skip
 
 HEALTHY: Final = ClusterView(
     nameservice="prod",
-    taken_at=time_text(NOW),
+    taken_at=model.time_text(NOW),
     seconds=0.06,
     automatic_failover=True,
     namenodes=(namenode("nn1", "active"), namenode("nn2", "standby")),
@@ -217,7 +206,7 @@ UNDER_WAY: Final = replace(
         replace(
             zkfc("nn2", "taking over"),
             takeover=TakeoverView(
-                13, 0.41, (PhaseDuration("lock", 0.0), PhaseDuration("fenced", 0.34))
+                13, 0.41, (model.PhaseDuration("lock", 0.0), model.PhaseDuration("fenced", 0.34))
             ),
         ),
     ),
@@ -227,7 +216,6 @@ PAUSED_AT: Final = NOW - timedelta(hours=1)
 
 
 def silent(view: ClusterView) -> ClusterView:
-    """Return a look at which no process answers."""
     return replace(
         view,
         seconds=1.0,
@@ -293,7 +281,7 @@ SITUATIONS: Final[Mapping[str, ClusterView]] = {
         HEALTHY,
         notices=replace(
             HEALTHY.notices,
-            pause=Pause(
+            pause=model.Pause(
                 owner="alice@ops1", reason="new switch", since=PAUSED_AT,
                 until=NOW + timedelta(hours=1),
             ),
@@ -311,7 +299,7 @@ SITUATIONS: Final[Mapping[str, ClusterView]] = {
         notices=replace(
             HEALTHY.notices,
             drains={
-                "nn2": Drain(
+                "nn2": model.Drain(
                     owner="bob@ops1", reason="memory to be added", since=PAUSED_AT, until=None
                 )
             },

@@ -70,10 +70,7 @@ ROLES = {
     "observer": (namenode("nn1", "observer"), Mark(Kind.IDLE, "observer")),
     "initializing": (namenode("nn1", "initializing"), Mark(Kind.WARNING, "initializing")),
     "not told": (replace(NN1, state=None), Mark(Kind.UNKNOWN, "not told")),
-    "loading": (
-        replace(NN1, activity="loading", progress=0.43),
-        Mark(Kind.WARNING, "loading 43%"),
-    ),
+    "loading": (replace(NN1, activity="loading", progress=0.43), Mark(Kind.WARNING, "loading 43%")),
     "loading, of unknown length": (
         replace(NN1, activity="loading", progress=None),
         Mark(Kind.WARNING, "loading"),
@@ -103,7 +100,6 @@ def test_a_healths_mark(health: str | None) -> None:
 
 
 def synced(node: str, *, in_sync: bool) -> ClusterView:
-    """Return a look whose active says this of that node."""
     journal = tuple(
         replace(one, in_sync=in_sync) if one.node == node else one for one in NN1.journal
     )

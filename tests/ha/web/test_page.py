@@ -4,21 +4,10 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+from tests.ha.web import served_site
 from tests.ha.web.hostile import HOSTILE_PAGES, hostile_view
 from tests.ha.web.other_eyes import cut
-from tests.ha.web.served_site import (
-    DESK,
-    LIVE,
-    PHONE,
-    Shown,
-    browser,
-    each_page_holds,
-    each_state_holds,
-    resized,
-    served,
-    until,
-    violations,
-)
+from tests.ha.web.served_site import LIVE, Shown, browser, served, until
 from tests.ha.web.situations import HEALTHY, SITUATIONS, namenode, zkfc
 from tests.needs import CHROMIUM
 
@@ -39,12 +28,12 @@ IN_DARK = ("failover-under-way",)
 
 
 async def test_bad_states_are_accessible_fit_a_phone_and_say_nothing_on_the_console() -> None:
-    await each_state_holds("light", IN_LIGHT)
-    await each_state_holds("dark", IN_DARK)
+    await served_site.each_state_holds("light", IN_LIGHT)
+    await served_site.each_state_holds("dark", IN_DARK)
 
 
 async def test_the_other_pages_are_accessible_too() -> None:
-    await each_page_holds("dark")
+    await served_site.each_page_holds("dark")
 
 
 async def test_axe_finds_what_is_planted() -> None:
@@ -52,7 +41,7 @@ async def test_axe_finds_what_is_planted() -> None:
         context = await chromium.new_context(bypass_csp=True)
         page = await context.new_page()
         await page.set_content("<p style='color:#999;background:#fff'>faint</p><img src='x'>")
-        found = " ".join(await violations(page))
+        found = " ".join(await served_site.violations(page))
         assert "color-contrast" in found
         assert "image-alt" in found
 
@@ -60,8 +49,7 @@ async def test_axe_finds_what_is_planted() -> None:
 async def test_a_change_is_on_the_screen_without_a_reload_and_keeps_the_focus() -> None:
     shown = Shown(HEALTHY)
     async with asyncio.timeout(SECONDS), browser() as chromium, served(shown):
-        context = await chromium.new_context()
-        page = await opened(context, shown)
+        page = await opened(await chromium.new_context(), shown)
         await until(page, LIVE)
         await page.evaluate("window.kept = 1")
         await page.focus("#node-2")
@@ -111,8 +99,8 @@ async def test_hostile_texts_do_no_harm_in_a_browser() -> None:
         page.on("dialog", lambda dialog: said.append(dialog.message))
         page.on("request", lambda request: asked.append(request.url))
         for path in HOSTILE_PAGES:
-            for screen in (DESK, PHONE):
-                await resized(page, screen)
+            for screen in (served_site.DESK, served_site.PHONE):
+                await served_site.resized(page, screen)
                 await page.goto(shown.url + path)
                 assert "<script>alert(1)</script>\"'&" in await page.inner_text("body")
                 assert await cut(page) == [], (path, screen)

@@ -18,7 +18,6 @@ def section(view: ClusterView, name: str, node: str | None = None) -> str:
 
 
 def lines(html: str) -> list[str]:
-    """Return the items of its lists, without what stands in tags."""
     return [re.sub("<[^>]*>", "", one).strip() for one in re.findall(r"<li[^>]*>(.*?)</li>", html)]
 
 
@@ -123,8 +122,7 @@ def test_a_problem_is_not_told_twice_where_the_first_lines_tell_it(name: str) ->
 
 
 def test_what_need_not_be_wrong_is_noticed_too() -> None:
-    late = replace(HEALTHY, own_delay_seconds=2.0)
-    (told,) = lines(section(late, "notices"))
+    (told,) = lines(section(replace(HEALTHY, own_delay_seconds=2.0), "notices"))
     assert told.startswith("▲ this command itself stood still for 2.0 s")
 
 

@@ -21,11 +21,7 @@ from tests.ha.web.situations import DOWN_NN1, HEALTHY, SITUATIONS
 
 @asynccontextmanager
 async def asking(shown: Shown) -> AsyncIterator[aiohttp.ClientSession]:
-    async with (
-        asyncio.timeout(60),
-        served(shown),
-        aiohttp.ClientSession(shown.url) as session,
-    ):
+    async with asyncio.timeout(60), served(shown), aiohttp.ClientSession(shown.url) as session:
         yield session
 
 

@@ -22,7 +22,6 @@ class Seen:
 
 
 async def watch(context: Any, cluster: Cluster) -> Any:  # noqa: ANN401 - playwright's
-    """Open a live page of the cluster."""
     page = await context.new_page()
     await page.goto(cluster.layout.web_url)
     await until(page, LIVE)
@@ -54,7 +53,6 @@ def _state(namenode: str) -> str:
 
 
 def freeze_all(cluster: Cluster) -> None:
-    """Stop every process but the page's own."""
     for name in (*cluster.layout.journalnodes, *cluster.layout.namenodes, ZOOKEEPER):
         cluster.process(name).freeze()
     for name in cluster.layout.namenodes:
@@ -62,14 +60,12 @@ def freeze_all(cluster: Cluster) -> None:
 
 
 def thaw_all(cluster: Cluster) -> None:
-    """Let them go on."""
     for name, process in cluster.supervisor.processes.items():
         if name != WEB:
             process.thaw()
 
 
 def asked(url: str) -> tuple[float, str]:
-    """Return how long the page took, and its text."""
     began = time.monotonic()
     with urllib.request.urlopen(url, timeout=SECONDS) as answer:
         text = answer.read().decode()

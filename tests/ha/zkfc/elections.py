@@ -8,7 +8,6 @@ from ha.zkfc.candidacy.model import ElectionMoved
 
 
 def at(role: Role) -> ElectorState:
-    """Return an election in which our controller has this role."""
     ours = role in (Role.TAKING_OVER, Role.ACTIVE)
     return ElectorState(
         role=role, wanted=role is not Role.INIT, holding=ours, serving=role is Role.ACTIVE,
@@ -18,7 +17,6 @@ def at(role: Role) -> ElectorState:
 
 
 def moved(before: Role, after: Role, *, planned: bool = False) -> ElectionMoved:
-    """Return the move from one role to another."""
     return ElectionMoved(at(before), at(after), planned)
 
 

@@ -30,7 +30,6 @@ class OddController:
 
 @asynccontextmanager
 async def serving(controller: OddController) -> AsyncIterator[int]:
-    """Serve the controller on a port."""
     server = RpcServer([zkfc_protocol(controller)])
     port = await server.start(HOST, 0)
     try:

@@ -49,7 +49,6 @@ class Site:
         }
 
     def write(self) -> None:
-        """Write hdfs-site.xml and an empty core-site.xml."""
         rows = "".join(
             f"<property><name>{name}</name><value>{value}</value></property>"
             for name, value in self.values.items()

@@ -93,7 +93,6 @@ class Proxy:
         self.port = 0
 
     async def start(self) -> None:
-        """Listen."""
         self.port = await self._listening.enter_async_context(stand_in(self._serve))
 
     async def stop(self) -> None:

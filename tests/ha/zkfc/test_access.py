@@ -50,8 +50,7 @@ async def test_groups_are_asked_for_only_where_they_decide() -> None:
 
 
 async def test_this_machines_groups_are_known_and_strangers_have_none() -> None:
-    own = pwd.getpwuid(os.getuid()).pw_name
-    assert await groups_here(own)
+    assert await groups_here(pwd.getpwuid(os.getuid()).pw_name)
     assert await groups_here("no-such-user-anywhere") == frozenset()
 
 

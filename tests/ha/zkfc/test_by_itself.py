@@ -76,11 +76,7 @@ CASES: Mapping[str, tuple[tuple[model.Event, ...], Flapping, str]] = {
         "a hand-over to us is under way",
     ),
     "flapping": (STANDS_BY, OFTEN, "the active has changed too often of late"),
-    "flapping long ago": (
-        STANDS_BY,
-        Flapping(takeovers=(NOW - 900, NOW - 800, NOW - 700)),
-        "",
-    ),
+    "flapping long ago": (STANDS_BY, Flapping(takeovers=(NOW - 900, NOW - 800, NOW - 700)), ""),
 }
 
 

@@ -253,7 +253,6 @@ class CandidacyMachine(RuleBasedStateMachine):
     # -- one step ----------------------------------------------------------------------------
 
     def feed(self, event: model.Event) -> None:
-        """Take one step, and judge it."""
         self.cause = event
         result = step(self.state, event, now=self.now)
         self.state = result.state

@@ -83,9 +83,7 @@ async def test_what_no_waiting_can_mend_is_told_before_zookeeper_is_looked_for(
 
 
 @pytest.mark.row("8.1 testNoZK")
-async def test_no_zk_a_task_tells_what_it_could_not_do_and_nothing_else(
-    tmp_path: Path,
-) -> None:
+async def test_no_zk_a_task_tells_what_it_could_not_do_and_nothing_else(tmp_path: Path) -> None:
     """testNoZK: exit code 6, and the log says the same."""
     away = f"127.0.0.1:{free_port()}"
     quick = ("-D", "nnha.zookeeper.open-acl=allow", "-D", "ha.zookeeper.session-timeout.ms=1000")

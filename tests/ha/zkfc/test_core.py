@@ -102,8 +102,7 @@ def test_decisions(case: str) -> None:
 
 def test_a_right_report_clears_the_count() -> None:
     once = step(ACTIVE, StatusReported(S.STANDBY), now=NOW).state
-    right = step(once, StatusReported(S.ACTIVE), now=NOW).state
-    assert not right.contradicted
+    assert not step(once, StatusReported(S.ACTIVE), now=NOW).state.contradicted
 
 
 def test_somebody_becoming_active_ends_the_back_off() -> None:
@@ -143,14 +142,12 @@ def test_a_shorter_cede_does_not_cut_a_longer_one() -> None:
     both = step(longer, CedeAsked(0.3, needs_fencing=True), now=NOW + 0.5)
     assert both.decisions[-1] == AskAgainAfter(3.5)
     assert step(both.state, RecheckDue(), now=NOW + 3.9).decisions[-1] != Join()
-    released = step(both.state, CedeEnded(), now=NOW + 1.0)
-    assert released.decisions[-1] == Join()
+    assert step(both.state, CedeEnded(), now=NOW + 1.0).decisions[-1] == Join()
 
 
 @pytest.mark.parametrize("event", [ABANDONED, DemotionSpared()])
 def test_an_abandoned_transition_leaves_us_not_knowing(event: Event) -> None:
-    begun = step(STANDBY, TransitionBegun(), now=NOW).state
-    over = step(begun, event, now=NOW).state
+    over = step(step(STANDBY, TransitionBegun(), now=NOW).state, event, now=NOW).state
     assert (over.in_transition, over.believed) == (False, S.INITIALIZING)
 
 
@@ -198,7 +195,6 @@ class _Run:
     ceded_until: float = 0.0
 
     def pass_time(self, seconds: float) -> None:
-        """Fire the timer on the way."""
         until = self.now + seconds
         while self.recheck_at is not None and self.recheck_at <= until:
             self.now, self.recheck_at = max(self.now, self.recheck_at), None
@@ -206,7 +202,6 @@ class _Run:
         self.now = until
 
     def feed(self, event: Event) -> None:
-        """Take one step, and judge it."""
         if isinstance(event, CedeAsked | CedeEnded):
             self.ceded_until = self.now + getattr(event, "seconds", 0.0)
         if isinstance(event, TakeoverFailed):

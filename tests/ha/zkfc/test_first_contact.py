@@ -24,7 +24,6 @@ pytestmark = [pytest.mark.zookeeper, pytest.mark.timeout(180)]
 
 @asynccontextmanager
 async def started(site: Site) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Start a controller, and end it in the end."""
     process = await site.begin()
     try:
         async with asyncio.timeout(DEADLINE_SECONDS):
@@ -41,7 +40,6 @@ def _get(url: str) -> str:
 
 
 async def page(site: Site, path: str) -> str:
-    """Return the page as soon as it is served."""
     while True:
         try:
             return await asyncio.to_thread(_get, f"http://127.0.0.1:{site.http_port}{path}")
@@ -50,7 +48,6 @@ async def page(site: Site, path: str) -> str:
 
 
 async def why_off(site: Site) -> str:
-    """Return why there is no automatic failover, by its status page."""
     return str(json.loads(await page(site, "/status"))["failover_off_because"])
 
 

@@ -172,7 +172,6 @@ class Pair:
             await asyncio.sleep(0.05)
 
     async def worker(self) -> int:
-        """Return the process id of the first controller itself."""
         return int(json.loads(await page(self.sites[0], "/status"))["pid"])
 
     async def until_second_is_active(self) -> None:

@@ -10,24 +10,14 @@ import pytest
 from ha.elector.model import Role
 from ha.health.core import Health
 from ha.invariant import InvariantBroken
-from ha.zkfc.candidacy import core
+from ha.zkfc.candidacy import core, model
 from ha.zkfc.candidacy.core import step
-from ha.zkfc.candidacy.model import (
-    CedeAsked,
-    DemotionTried,
-    ElectionMoved,
-    Event,
-    HandOverTo,
-    HealthChanged,
-    Join,
-    RecheckDue,
-    TakeoverFailed,
-)
+from ha.zkfc.candidacy.model import CedeAsked, HealthChanged, Join
 from ha.zkfc.candidacy.state import Active, Candidacy, Joined, Out, Step, TakingOver
 from tests.ha.zkfc.elections import ELECTED, LOCK_WON, at
 from tests.ha.zkfc.test_core import ACTIVE, IN, NOW, STANDBY, WELL, S
 
-Bug = tuple[str, Callable[..., Any], Candidacy, Event, str]
+Bug = tuple[str, Callable[..., Any], Candidacy, model.Event, str]
 _LEAVE = core._leave
 HAS_LOCK = "has the lock"
 IS_JOINED = "is in the election"
@@ -47,9 +37,9 @@ BUGS: dict[str, Bug] = {
         STANDBY, HealthChanged(Health.UNHEALTHY), "who has joined it and not left it"),
     "joined twice": (
         "_stand", lambda state, _now: Step(replace(state, place=Joined()), (Join(), Join())),
-        WELL, RecheckDue(), "who has joined it and not left it"),
+        WELL, model.RecheckDue(), "who has joined it and not left it"),
     "in, though the takeover has failed": (
-        "_failed", lambda state, _now: Step(state), IN, TakeoverFailed(),
+        "_failed", lambda state, _now: Step(state), IN, model.TakeoverFailed(),
         "who has joined it and not left it"),
     "two reasons to be out": (
         "_leave", _left_for_another_reason, STANDBY, HealthChanged(Health.UNHEALTHY),
@@ -63,10 +53,10 @@ BUGS: dict[str, Bug] = {
         WELL, ELECTED, IS_JOINED),
     "active by the end of a demotion": (
         "_demotion_tried", lambda state, *_: Step(replace(state, place=Active())),
-        STANDBY, DemotionTried(), HAS_LOCK),
+        STANDBY, model.DemotionTried(), HAS_LOCK),
     "a standby hands over": (
-        "_stand", lambda state, _now: Step(state, (HandOverTo("nn2", "there:8019"),)),
-        STANDBY, RecheckDue(), "only an active hands over"),
+        "_stand", lambda state, _now: Step(state, (model.HandOverTo("nn2", "there:8019"),)),
+        STANDBY, model.RecheckDue(), "only an active hands over"),
 }  # fmt: skip
 
 
@@ -83,7 +73,7 @@ def test_an_election_without_the_lock_makes_nobody_active(role: Role) -> None:
     before = Role.STANDBY if role is Role.TAKING_OVER else Role.TAKING_OVER
     lost = replace(at(role), holding=False)
     with pytest.raises(InvariantBroken, match=HAS_LOCK):
-        step(IN, ElectionMoved(at(before), lost), now=NOW)
+        step(IN, model.ElectionMoved(at(before), lost), now=NOW)
 
 
 def test_who_cedes_has_that_one_reason_to_be_out() -> None:

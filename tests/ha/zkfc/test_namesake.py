@@ -26,7 +26,6 @@ pytestmark = pytest.mark.zookeeper
 
 @asynccontextmanager
 async def second_zkfc(here: World, node: Node) -> AsyncIterator[Controller]:
-    """Another running controller of this NameNode, on another port."""
     settings = here.settings(node)
     own = replace(settings.own, zkfc=HostPort(HOST, free_port()))
     controller = Controller(

@@ -62,7 +62,6 @@ async def undrain(here: World, node: Node) -> None:
 
 
 async def lock_is_free(here: World) -> bool:
-    """Return whether the lock has no holder."""
     async with connected(here.zookeeper, deadline_seconds=10.0) as session:
         looked = await session.look(here.zookeeper.lock)
     assert isinstance(looked, Done)

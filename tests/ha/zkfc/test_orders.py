@@ -66,7 +66,6 @@ def controller(own: ToyNameNode, door: Door, *others: ToyNameNode) -> Controller
 
 @asynccontextmanager
 async def listening(*namenodes: ToyNameNode) -> AsyncIterator[None]:
-    """Serve these NameNodes until the end of the block."""
     for namenode in namenodes:
         await namenode.start()
     try:

@@ -9,27 +9,11 @@ from ha.health.core import Health, Trouble
 from ha.notices.model import Drain, Member, Pause
 from ha.notices.seen import FREE, Notices
 from ha.service.model import ServiceState
+from ha.zkfc.candidacy import model
 from ha.zkfc.candidacy.core import step
 from ha.zkfc.candidacy.eligibility import Rank, Standing
 from ha.zkfc.candidacy.flapping import Flapping, FlapSettings
-from ha.zkfc.candidacy.model import (
-    AskAgainAfter,
-    CedeAsked,
-    CedeEnded,
-    Decision,
-    DemotionTried,
-    DrainTried,
-    Event,
-    HandOverBegun,
-    HandOverEnded,
-    HandOverTo,
-    HealthChanged,
-    Join,
-    Leave,
-    NoticesSeen,
-    RecheckDue,
-    StatusReported,
-)
+from ha.zkfc.candidacy.model import AskAgainAfter, CedeAsked, Join, Leave, NoticesSeen, RecheckDue
 from ha.zkfc.candidacy.state import Active, Candidacy, StandingBy, TakingOver
 from tests.ha.zkfc.elections import ELECTED, ELECTED_AS_PLANNED, LOCK_WON
 
@@ -97,10 +81,10 @@ LOW = Rank(priority=50)
 OUTRANKED = "nn2 has the higher rank: priority 200"
 UNREADY = "our NameNode is not ready to become active: safe mode"
 TWO = Notices(members=(BETTER,), lock_holder="nn3")
-ILL = HealthChanged(Health.UNHEALTHY, Trouble.ILL, "disk")
-GONE = HealthChanged(Health.NOT_RESPONDING, Trouble.GONE, "refused")
+ILL = model.HealthChanged(Health.UNHEALTHY, Trouble.ILL, "disk")
+GONE = model.HealthChanged(Health.NOT_RESPONDING, Trouble.GONE, "refused")
 
-CASES: dict[str, tuple[Candidacy, Event, tuple[Decision, ...]]] = {
+CASES: dict[str, tuple[Candidacy, model.Event, tuple[model.Decision, ...]]] = {
     "nothing is read yet: wait": (candidacy(None), RecheckDue(), ()),
     "read: stand": (candidacy(None), NoticesSeen(HELD), (Join(),)),
     # -- an active whose controller was killed and is back before its old session has ended
@@ -122,7 +106,7 @@ CASES: dict[str, tuple[Candidacy, Event, tuple[Decision, ...]]] = {
     "also where our NameNode is active, which is the namesake's doing": (
         replace(sees(WELL, namesake=NAMESAKE, lock_holder="nn1"), reported=S.ACTIVE),
         RecheckDue(), ()),
-    "also when an operator wants it": (sees(WELL, namesake=NAMESAKE), HandOverBegun(), ()),
+    "also when an operator wants it": (sees(WELL, namesake=NAMESAKE), model.HandOverBegun(), ()),
     "a namesake sends a standby out": (
         STANDBY, NoticesSeen(replace(HELD, namesake=NAMESAKE)), (Leave(True, NAMESAKE),)),
     "a namesake leaves the active": (
@@ -139,18 +123,18 @@ CASES: dict[str, tuple[Candidacy, Event, tuple[Decision, ...]]] = {
     "a paused active may be ill": (PAUSED_ACTIVE, ILL, ()),
     "a paused active may be gone": (PAUSED_ACTIVE, GONE, ()),
     "a paused active may say that it is standby": (
-        replace(PAUSED_ACTIVE, contradicted=True), StatusReported(S.STANDBY), ()),
+        replace(PAUSED_ACTIVE, contradicted=True), model.StatusReported(S.STANDBY), ()),
     "the end of a pause sends an ill active out": (
         replace(PAUSED_ACTIVE, health=Health.UNHEALTHY), NoticesSeen(HELD),
         (Leave(True, "our NameNode is unhealthy"),)),
     "the end of a pause lets standbys in": (PAUSED_OUT, NoticesSeen(HELD), (Join(),)),
-    "an operator may hand over in a pause": (PAUSED_OUT, HandOverBegun(), (Join(),)),
+    "an operator may hand over in a pause": (PAUSED_OUT, model.HandOverBegun(), (Join(),)),
     "when that has come to nothing, the pause holds": (
         replace(inside(PAUSED_OUT), standing=replace(PAUSED_OUT.standing, asked=1)),
-        HandOverEnded(), (Leave(True, PAUSED),)),
+        model.HandOverEnded(), (Leave(True, PAUSED),)),
     "and out again only with the last of two": (
         replace(inside(PAUSED_OUT), standing=replace(PAUSED_OUT.standing, asked=2)),
-        HandOverEnded(), ()),
+        model.HandOverEnded(), ()),
     "an active whose zkfc was restarted takes its free lock": (
         replace(sees(PAUSED_OUT, lock_holder=FREE), reported=S.ACTIVE), RecheckDue(), (Join(),)),
     "one that an operator made active beside another's lock does not": (
@@ -160,16 +144,16 @@ CASES: dict[str, tuple[Candidacy, Event, tuple[Decision, ...]]] = {
     "a drain sends a standby out": (
         STANDBY, NoticesSeen(replace(HELD, drain=DRAIN)), (Leave(True, DRAINED),)),
     "an operator's hand-over does not end a drain": (
-        sees(WELL, drain=DRAIN), HandOverBegun(), ()),
+        sees(WELL, drain=DRAIN), model.HandOverBegun(), ()),
     "a drained active hands over": (
         ACTIVE, NoticesSeen(Notices(drain=DRAIN, members=(PEER,), lock_holder="nn1")),
-        (HandOverTo("nn2", "there:8019"),)),
+        (model.HandOverTo("nn2", "there:8019"),)),
     "to the best": (
         sees(DRAINED_ACTIVE, members=(PEER, replace(BETTER, namenode="nn3", zkfc_rpc="far:1"))),
-        RecheckDue(), (HandOverTo("nn3", "far:1"),)),
+        RecheckDue(), (model.HandOverTo("nn3", "far:1"),)),
     "to the first by name of equal ones": (
         sees(DRAINED_ACTIVE, members=(replace(PEER, namenode="nn3"), PEER)),
-        RecheckDue(), (HandOverTo("nn2", "there:8019"),)),
+        RecheckDue(), (model.HandOverTo("nn2", "there:8019"),)),
     "not to one that is not ready": (
         sees(DRAINED_ACTIVE, members=(replace(PEER, ready=False),)), RecheckDue(), ()),
     "not while it is handing over": (
@@ -178,7 +162,7 @@ CASES: dict[str, tuple[Candidacy, Event, tuple[Decision, ...]]] = {
     "it stays when nobody is there": (DRAINED_ACTIVE, RecheckDue(), ()),
     "it tries again later": (
         replace(sees(DRAINED_ACTIVE, members=(PEER,)), place=Active(handing_over=True)),
-        DrainTried("refused"), (AskAgainAfter(5.0),)),
+        model.DrainTried("refused"), (AskAgainAfter(5.0),)),
     "not in a pause": (
         sees(DRAINED_ACTIVE, members=(PEER,), pause=PAUSE), RecheckDue(), ()),
     "a drained active that is ill leaves": (
@@ -188,7 +172,7 @@ CASES: dict[str, tuple[Candidacy, Event, tuple[Decision, ...]]] = {
     "nofailover never stands": (
         candidacy(OPEN, rank=Rank(nofailover=True)), RecheckDue(), ()),
     "but an operator may want it": (
-        candidacy(HELD, rank=Rank(nofailover=True)), HandOverBegun(), (Join(),)),
+        candidacy(HELD, rank=Rank(nofailover=True)), model.HandOverBegun(), (Join(),)),
     "unready, and a ready one is there": (candidacy(TWO, ready=False), RecheckDue(), ()),
     "unready, and nobody else for too short a time": (
         candidacy(HELD, ready=False), RecheckDue(), (AskAgainAfter(4.0),)),
@@ -237,7 +221,7 @@ def test_who_stands(case: str) -> None:
     assert step(state, event, now=NOW).decisions == decisions
 
 
-WORDS: dict[str, tuple[Candidacy, Event, str, str]] = {
+WORDS: dict[str, tuple[Candidacy, model.Event, str, str]] = {
     "paused": (WELL, NoticesSeen(replace(HELD, pause=PAUSE)), PAUSED, ""),
     "namesake": (WELL, NoticesSeen(replace(HELD, namesake=NAMESAKE)), NAMESAKE, ""),
     "drained": (WELL, NoticesSeen(replace(HELD, drain=DRAIN)), DRAINED, ""),
@@ -249,7 +233,7 @@ WORDS: dict[str, tuple[Candidacy, Event, str, str]] = {
         candidacy(TWO, rank=LOW, ready=False), RecheckDue(), UNREADY, ""),
     "ill": (STANDBY, ILL, "our NameNode is unhealthy: disk", ""),
     "ill out of the election": (WELL, ILL, "our NameNode is unhealthy: disk", ""),
-    "observer": (STANDBY, StatusReported(S.OBSERVER), "our NameNode is an observer", ""),
+    "observer": (STANDBY, model.StatusReported(S.OBSERVER), "our NameNode is an observer", ""),
     "in": (WELL, RecheckDue(), "", ""),
     "paused and ill": (
         PAUSED_ACTIVE, ILL, "", f"our NameNode is unhealthy: disk, but {PAUSED}"),
@@ -258,7 +242,7 @@ WORDS: dict[str, tuple[Candidacy, Event, str, str]] = {
     "drained, handing over": (
         sees(DRAINED_ACTIVE, members=(PEER,)), RecheckDue(), "", f"{DRAINED}; handing over to nn2"),
     "drained, the last try failed": (
-        sees(DRAINED_ACTIVE, members=(PEER,)), DrainTried("no"), "",
+        sees(DRAINED_ACTIVE, members=(PEER,)), model.DrainTried("no"), "",
         f"{DRAINED}; but the last try failed: no"),
     "drained and paused": (
         sees(DRAINED_ACTIVE, pause=PAUSE), RecheckDue(), "", f"{DRAINED}; but {PAUSED}"),
@@ -280,7 +264,7 @@ def test_a_lower_rank_is_no_trouble_and_a_drain_is() -> None:
 @pytest.mark.row("W2")
 def test_w2_one_report_of_being_unready_does_not_cost_a_standby_its_place() -> None:
     standby = inside(candidacy(Notices(members=(PEER,))))
-    unready = StatusReported(S.STANDBY, ready=False, not_ready_reason="safe mode")
+    unready = model.StatusReported(S.STANDBY, ready=False, not_ready_reason="safe mode")
     once = step(standby, unready, now=NOW)
     twice = step(once.state, unready, now=NOW + 1)
     assert (once.decisions, twice.decisions) == ((), (Leave(True, UNREADY),))
@@ -289,27 +273,27 @@ def test_w2_one_report_of_being_unready_does_not_cost_a_standby_its_place() -> N
 def test_who_gave_the_lock_away_in_a_pause_takes_it_back_if_nobody_has() -> None:
     """Fail the hand-over: without this, there would be no active until the pause ends."""
     ceded = step(PAUSED_ACTIVE, CedeAsked(10.0, needs_fencing=False), now=NOW).state
-    back = step(ceded, CedeEnded(), now=NOW + 1)
+    back = step(ceded, model.CedeEnded(), now=NOW + 1)
     assert back.decisions == (Join(),)
-    beaten = step(back.state, DemotionTried(), now=NOW + 2)
+    beaten = step(back.state, model.DemotionTried(), now=NOW + 2)
     assert beaten.decisions == (), "who has the lock may still fail to become active"
     active = Notices(pause=PAUSE, lock_holder="nn2", members=(replace(PEER, state="active"),))
     assert step(beaten.state, NoticesSeen(active), now=NOW + 3).decisions == (Leave(True, PAUSED),)
     taken = step(ceded, NoticesSeen(active), now=NOW + 1).state
-    assert step(taken, CedeEnded(), now=NOW + 2).decisions == ()
+    assert step(taken, model.CedeEnded(), now=NOW + 2).decisions == ()
 
 
 def test_the_lock_in_the_hands_of_one_that_is_not_active_yet_does_not_end_the_way_back() -> None:
     ceded = step(PAUSED_ACTIVE, CedeAsked(10.0, needs_fencing=False), now=NOW).state
     trying = Notices(pause=PAUSE, lock_holder="nn2", members=(PEER,))
     tried = step(ceded, NoticesSeen(trying), now=NOW + 1).state
-    assert step(tried, CedeEnded(), now=NOW + 2).decisions == (Join(),)
+    assert step(tried, model.CedeEnded(), now=NOW + 2).decisions == (Join(),)
 
 
 def _flapping(count: int) -> Candidacy:
     state = replace(STANDBY, flapping=Flapping(settings=FlapSettings(failovers=3)))
     for number in range(count):
-        for event in (LOCK_WON, ELECTED, DemotionTried()):
+        for event in (LOCK_WON, ELECTED, model.DemotionTried()):
             state = step(state, event, now=NOW + number).state
     return step(step(state, LOCK_WON, now=NOW).state, ELECTED_AS_PLANNED, now=NOW).state
 
@@ -317,7 +301,7 @@ def _flapping(count: int) -> Candidacy:
 @pytest.mark.row("W16")
 def test_w16_after_repeated_failovers_a_slow_active_is_kept_for_a_while() -> None:
     state = _flapping(3)
-    slow = HealthChanged(Health.NOT_RESPONDING, Trouble.SLOW, "late")
+    slow = model.HealthChanged(Health.NOT_RESPONDING, Trouble.SLOW, "late")
     kept = step(state, slow, now=NOW + 10)
     assert kept.decisions == (AskAgainAfter(60.0),)
     assert "changed too often" in kept.state.kept_because
@@ -328,15 +312,16 @@ def test_w16_after_repeated_failovers_a_slow_active_is_kept_for_a_while() -> Non
 @pytest.mark.row("W16")
 def test_w16_recovery_in_time_costs_nothing_and_counts_anew() -> None:
     ill = step(_flapping(3), ILL, now=NOW + 10).state
-    well = step(ill, HealthChanged(Health.HEALTHY), now=NOW + 50)
+    well = step(ill, model.HealthChanged(Health.HEALTHY), now=NOW + 50)
     assert (well.decisions, well.state.kept_because) == ((), "")
-    again = step(well.state, ILL, now=NOW + 55)
-    assert again.decisions == (AskAgainAfter(60.0),)
+    assert step(well.state, ILL, now=NOW + 55).decisions == (AskAgainAfter(60.0),)
 
 
 @pytest.mark.row("W16")
 @pytest.mark.parametrize(("count", "event"), [(3, GONE), (2, ILL)], ids=["gone", "below the limit"])
-def test_w16_a_dead_active_or_a_rare_failover_waits_for_nothing(count: int, event: Event) -> None:
+def test_w16_a_dead_active_or_a_rare_failover_waits_for_nothing(
+    count: int, event: model.Event
+) -> None:
     decisions = step(_flapping(count), event, now=NOW + 10).decisions
     assert [type(one) for one in decisions] == [Leave]
 
@@ -357,9 +342,9 @@ def test_w16_a_slow_active_that_dies_while_it_is_kept_is_left_at_once() -> None:
 @pytest.mark.parametrize("joined", [True, False])
 def test_w25_an_observer_is_never_a_candidate_whoever_asks(*, joined: bool) -> None:
     before = STANDBY if joined else WELL
-    state = step(before, StatusReported(S.OBSERVER), now=NOW).state
+    state = step(before, model.StatusReported(S.OBSERVER), now=NOW).state
     assert state.believed is S.OBSERVER
-    for event in (CedeEnded(), HandOverBegun(), RecheckDue(), NoticesSeen(OPEN)):
+    for event in (model.CedeEnded(), model.HandOverBegun(), RecheckDue(), NoticesSeen(OPEN)):
         assert step(state, event, now=NOW).decisions == ()
 
 

@@ -87,10 +87,8 @@ class Scene:
         return None if self.holder is None else ActiveNodeInfo("ns", self.holder, "h", 1, 2)
 
     def taken_over(self, by: str = "nn2") -> None:
-        """Give that one the lock, and have its controller show it active."""
         self.holder = by
-        member = a_member(by, ServiceState.ACTIVE)
-        self.notices = Notices(members=(member,), lock_holder=by)
+        self.notices = Notices(members=(a_member(by, ServiceState.ACTIVE),), lock_holder=by)
 
     @property
     def ended(self) -> bool:

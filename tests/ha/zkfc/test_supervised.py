@@ -40,7 +40,6 @@ class Supervised:
     zookeeper: KazooClient
 
     async def worker(self, *, other_than: int = 0) -> int:
-        """Return the process id that the status page shows."""
         while True:
             try:
                 url = f"http://127.0.0.1:{self.site.http_port}/status"
@@ -53,13 +52,11 @@ class Supervised:
             await asyncio.sleep(0.02)
 
     async def owner(self) -> int | None:
-        """Return the session that holds the lock."""
         path = f"/hadoop-ha/{self.site.nameservice}/ActiveStandbyElectorLock"
         stat = await asyncio.to_thread(self.zookeeper.exists, path)
         return None if stat is None else int(stat.ephemeralOwner)
 
     async def until_owner(self, wanted: int | None) -> None:
-        """Wait until the lock is held by this session, or is free."""
         while await self.owner() != wanted:
             await asyncio.sleep(0.02)
 

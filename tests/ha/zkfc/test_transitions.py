@@ -11,28 +11,12 @@ from ha.elector.model import Role
 from ha.health.core import Health, Trouble
 from ha.notices.seen import FREE, Notices
 from ha.service.model import ServiceState
+from ha.zkfc.candidacy import model
 from ha.zkfc.candidacy.core import step
 from ha.zkfc.candidacy.eligibility import Rank
 from ha.zkfc.candidacy.failback import FailBack
 from ha.zkfc.candidacy.flapping import Flapping, FlapSettings
-from ha.zkfc.candidacy.model import (
-    CedeAsked,
-    CedeEnded,
-    Decision,
-    DemotionSpared,
-    DemotionTried,
-    DrainTried,
-    ElectionMoved,
-    Event,
-    HandOverBegun,
-    HandOverEnded,
-    HealthChanged,
-    NoticesSeen,
-    RecheckDue,
-    StatusReported,
-    TakeoverFailed,
-    TransitionBegun,
-)
+from ha.zkfc.candidacy.model import CedeAsked
 from ha.zkfc.candidacy.state import (
     Active,
     Candidacy,
@@ -108,18 +92,20 @@ NOTICES = {
         pause=PAUSE, members=(replace(LATER, state="active"), PEER), lock_holder="nn2"),
     "drain, pause": Notices(drain=DRAIN, pause=PAUSE, members=(PEER,), lock_holder="nn1"),
 }  # fmt: skip
-EVENTS: dict[str, Event] = {
-    "well": HealthChanged(Health.HEALTHY, Trouble.NONE),
-    "ill": HealthChanged(Health.UNHEALTHY, Trouble.ILL, "disk"),
-    "slow": HealthChanged(Health.NOT_RESPONDING, Trouble.SLOW, "late"),
-    "gone": HealthChanged(Health.NOT_RESPONDING, Trouble.GONE),
-    "starting": HealthChanged(Health.INITIALIZING, Trouble.NONE, "loading"),
-    "monitor failed": HealthChanged(Health.MONITOR_FAILED, Trouble.ILL),
-    "says active": StatusReported(S.ACTIVE),
-    "says standby": StatusReported(S.STANDBY),
-    "says standby, unready": StatusReported(S.STANDBY, ready=False, not_ready_reason="safe mode"),
-    "says initializing": StatusReported(S.INITIALIZING),
-    "says observer": StatusReported(S.OBSERVER),
+EVENTS: dict[str, model.Event] = {
+    "well": model.HealthChanged(Health.HEALTHY, Trouble.NONE),
+    "ill": model.HealthChanged(Health.UNHEALTHY, Trouble.ILL, "disk"),
+    "slow": model.HealthChanged(Health.NOT_RESPONDING, Trouble.SLOW, "late"),
+    "gone": model.HealthChanged(Health.NOT_RESPONDING, Trouble.GONE),
+    "starting": model.HealthChanged(Health.INITIALIZING, Trouble.NONE, "loading"),
+    "monitor failed": model.HealthChanged(Health.MONITOR_FAILED, Trouble.ILL),
+    "says active": model.StatusReported(S.ACTIVE),
+    "says standby": model.StatusReported(S.STANDBY),
+    "says standby, unready": model.StatusReported(
+        S.STANDBY, ready=False, not_ready_reason="safe mode"
+    ),
+    "says initializing": model.StatusReported(S.INITIALIZING),
+    "says observer": model.StatusReported(S.OBSERVER),
     "wins the lock": LOCK_WON,
     "is elected": ELECTED,
     "is elected as planned": ELECTED_AS_PLANNED,
@@ -127,20 +113,20 @@ EVENTS: dict[str, Event] = {
     "goes on taking over": moved(Role.TAKING_OVER, Role.TAKING_OVER),
     "active leaves": moved(Role.ACTIVE, Role.INIT),
     "stands by": moved(Role.NEUTRAL, Role.STANDBY),
-    "transition": TransitionBegun(),
-    "demoted": DemotionTried(),
-    "not demoted": DemotionTried("timeout"),
-    "demotion spared": DemotionSpared(),
-    "takeover failed": TakeoverFailed(),
+    "transition": model.TransitionBegun(),
+    "demoted": model.DemotionTried(),
+    "not demoted": model.DemotionTried("timeout"),
+    "demotion spared": model.DemotionSpared(),
+    "takeover failed": model.TakeoverFailed(),
     "cede 5": CedeAsked(5.0, needs_fencing=False),
     "cede 2, to be fenced": CedeAsked(2.0, needs_fencing=True, because="handed over"),
-    "cede ended": CedeEnded(),
-    "hand-over begun": HandOverBegun(),
-    "hand-over ended": HandOverEnded(),
-    "drain tried": DrainTried(""),
-    "drain refused": DrainTried("refused"),
-    "recheck": RecheckDue(),
-    **{f"notices: {name}": NoticesSeen(notices) for name, notices in NOTICES.items()},
+    "cede ended": model.CedeEnded(),
+    "hand-over begun": model.HandOverBegun(),
+    "hand-over ended": model.HandOverEnded(),
+    "drain tried": model.DrainTried(""),
+    "drain refused": model.DrainTried("refused"),
+    "recheck": model.RecheckDue(),
+    **{f"notices: {name}": model.NoticesSeen(notices) for name, notices in NOTICES.items()},
 }
 NAMES: dict[object, str] = dict.fromkeys(NOTICES.values(), "<those>")
 
@@ -154,17 +140,14 @@ FLAPPING = Flapping(
 
 
 def on(name: str, rank: Rank | None = None, *, ready: bool = True) -> Candidacy:
-    """Return a healthy standby outside the election that sees these notices."""
     return candidacy(NOTICES[name], rank=rank, ready=ready)
 
 
 def standing(one: Candidacy, **changes: object) -> Candidacy:
-    """Change the facts that it depends on."""
     return replace(one, standing=replace(one.standing, **changes))  # type: ignore[arg-type]
 
 
 def leads(since: float, *tries: float) -> Candidacy:
-    """Return a preferred standby behind a lower active, since then."""
     return replace(
         inside(on("held by a lower one", PREFERRED)),
         fail_back=FailBack(since=NOW - since, tries=tries, holder="nn2", moves=(NOW - 600.0,)),
@@ -288,7 +271,7 @@ STATES: dict[str, Candidacy] = {
 }  # fmt: skip
 
 
-def at_now(state: Candidacy, event: Event) -> tuple[Candidacy, tuple[Decision, ...]]:
+def at_now(state: Candidacy, event: model.Event) -> tuple[Candidacy, tuple[model.Decision, ...]]:
     result = step(state, event, now=NOW)
     return result.state, result.decisions
 
@@ -303,12 +286,12 @@ def test_a_long_life_is_as_it_was_reviewed() -> None:
     standing_ = candidacy(None, rank=PREFERRED).standing
     flapping = Flapping(settings=FlapSettings(failovers=2, window_seconds=60.0, delay_seconds=5.0))
 
-    def events() -> list[tuple[str, Event]]:
+    def events() -> list[tuple[str, model.Event]]:
         return [(name, EVENTS[name]) for name in rng.choices(list(EVENTS), k=STEPS)]
 
-    def later(state: Candidacy, event: Event) -> tuple[Candidacy, tuple[Decision, ...]]:
+    def later(state: Candidacy, event: model.Event) -> tuple[Candidacy, tuple[model.Decision, ...]]:
         clock[0] += rng.choice(PAUSES)
-        if isinstance(event, ElectionMoved) and not state.joined:
+        if isinstance(event, model.ElectionMoved) and not state.joined:
             return state, ()
         result = step(state, event, now=clock[0])
         return result.state, result.decisions

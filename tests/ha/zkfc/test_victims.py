@@ -23,15 +23,9 @@ from ha.zkfc.surroundings.surroundings import Surroundings
 from ha.zkfc.takeover.former_active import require_recent_contact
 from ha.zkfc.takeover.planned_fence import fence_as_planned
 from ha.zkfc.takeover.takeover import DEMOTION_PAUSES_SECONDS, Takeover
+from tests.ha.zkfc import victims
 from tests.ha.zkfc.toy_namenode import HOST
-from tests.ha.zkfc.victims import (
-    NN2S_PLAN,
-    UNKNOWN_ONES_PLAN,
-    Methods,
-    crumb,
-    settings,
-    toy,
-)
+from tests.ha.zkfc.victims import NN2S_PLAN, Methods, crumb, settings, toy
 from tests.ha.zkfc.zkfc_world import free_port
 from tests.stand_in import say_nothing, stand_in
 
@@ -173,8 +167,8 @@ async def test_in_doubt_the_one_that_is_named_is_fenced_all_the_same() -> None:
 
 PLANS = {
     "it has one of its own": ("ns1", "nn2", NN2S_PLAN),
-    "nobody knows it": ("ns1", "nn9", UNKNOWN_ONES_PLAN),
-    "its namesake of another nameservice": ("ns2", "nn2", UNKNOWN_ONES_PLAN),
+    "nobody knows it": ("ns1", "nn9", victims.UNKNOWN_ONES_PLAN),
+    "its namesake of another nameservice": ("ns2", "nn2", victims.UNKNOWN_ONES_PLAN),
 }
 
 
@@ -324,7 +318,6 @@ def test_without_a_breadcrumb_one_is_made_and_none_replaced() -> None:
     """Expect no version: one of an earlier term would make the write fail for ever."""
     reading = ElectorState(
         session=NOW, role=Role.TAKING_OVER, stage=Stage.READING, breadcrumb_version=4)  # fmt: skip
-    event = BreadcrumbRead(NOW, reading.attempt, None)
-    asked = answer_takeover(reading, event)
+    asked = answer_takeover(reading, BreadcrumbRead(NOW, reading.attempt, None))
     assert asked.actions == (WriteBreadcrumb(NOW, reading.attempt, b"", None),)
     assert asked.state.breadcrumb_version is None

@@ -167,8 +167,7 @@ async def test_25_failover_works_before_and_after_an_open_cluster_is_closed(
 async def test_a_zkfc_whose_znodes_anybody_could_write_does_not_start(
     tmp_path: Path, task: tuple[str, ...]
 ) -> None:
-    site = Site(tmp_path, "10.255.255.1:2181")
-    code, said = await site.run(*task)
+    code, said = await Site(tmp_path, "10.255.255.1:2181").run(*task)
     assert (code, "anybody who reaches ZooKeeper at 10.255.255.1:2181" in said) == (78, True)
 
 
@@ -259,6 +258,5 @@ async def test_operators_read_where_the_acl_names_them_and_change_nothing(
         assert (await site.run("--format-zk", "--keep"))[0] == 0
         reading = replace(settings, auth=parse_auth("digest:ops:word"))
         async with _inside(reading) as ops:
-            pause = await read_pause(ops, reading)
-            assert pause is not None
+            assert await read_pause(ops, reading) is not None
             assert await _attack(ops, settings) == ["read the breadcrumb"]

@@ -26,7 +26,6 @@ class SharedResource:
     _fences_at_take: int = 0
 
     def take(self, who: str) -> None:
-        """Become the holder."""
         if self.holder not in (None, who) and not self._taken_away():
             self.violations += 1
         if self.holder != who:
@@ -66,7 +65,6 @@ class ToyNameNode:
     port: int = 0
 
     async def start(self) -> None:
-        """Listen, on the same port as before if there was one."""
         self.server = RpcServer([ha_service_protocol(self)])
         self.port = await self.server.start(HOST, self.port)
 
@@ -88,7 +86,6 @@ class ToyNameNode:
 
     @property
     def address(self) -> HostPort:
-        """Where it listens."""
         return HostPort(HOST, self.port)
 
     async def status(self) -> ServiceStatus:

@@ -61,7 +61,6 @@ def node(name: str, port: int) -> NameNodeAddress:
 
 
 def settings(own_port: int, **others: int) -> ZkfcSettings:
-    """Return those of the controller of nn1."""
     return ZkfcSettings(
         own=node("nn1", own_port),
         others=tuple(node(name, port) for name, port in others.items()),
@@ -78,7 +77,6 @@ def crumb(name: str, port: int, nameservice: str = "ns1") -> bytes:
 
 @asynccontextmanager
 async def toy(name: str) -> AsyncIterator[ToyNameNode]:
-    """Run an active NameNode that answers."""
     one = ToyNameNode(name, SharedResource())
     await one.start()
     one.state = ServiceState.ACTIVE

@@ -38,7 +38,6 @@ _scopes = itertools.count(1)
 async def until(
     condition: Callable[[], object], what: str, *, seconds: float = DEADLINE_SECONDS
 ) -> None:
-    """Wait for a condition, looking every few milliseconds."""
     try:
         async with asyncio.timeout(seconds):
             while not condition():
@@ -58,7 +57,6 @@ def free_port() -> int:
 
 
 def digest(user: str, password: str) -> str:
-    """Return the id of ZooKeeper's scheme "digest"."""
     hashed = hashlib.sha1(f"{user}:{password}".encode(), usedforsecurity=False).digest()
     return f"{user}:{base64.b64encode(hashed).decode()}"
 
@@ -138,7 +136,6 @@ class Node:
 
     @property
     def zkfc(self) -> Controller:
-        """The controller, which must have been started."""
         assert self.controller is not None
         return self.controller
 
@@ -150,20 +147,16 @@ class Node:
 
     @property
     def keeper(self) -> KazooKeeper:
-        """The controller's session with ZooKeeper."""
         return self.gate.inner
 
     def check(self) -> None:
-        """Fail if the controller has died."""
         if self.task is not None and self.task.done() and not self.task.cancelled():
             raise AssertionError(f"the controller of {self.name} died") from self.task.exception()
 
     async def rpc(self) -> ZkfcClient:
-        """Connect to the controller."""
         return await ZkfcClient.open(HostPort(HOST, self.zkfc.port), deadline_seconds=5.0)
 
     async def terminate(self) -> None:
-        """Stop as SIGTERM does."""
         await self.zkfc.hand_over_before_stop()
         await self.stop()
 
@@ -191,14 +184,12 @@ class World:
         return self.directory / "fenced"
 
     def fenced(self) -> list[str]:
-        """Return the NameNodes that the method has fenced, in order."""
         return self.fence_log.read_text().split() if self.fence_log.exists() else []
 
     def fence_count(self, namenode: str) -> int:
         return self.fenced().count(namenode)
 
     def address(self, node: Node) -> NameNodeAddress:
-        """Return the address as the configuration would have it."""
         service = node.namenode.address
         off = HostPort(HOST, 0)
         return NameNodeAddress(
@@ -254,11 +245,9 @@ class World:
         node.task = asyncio.create_task(node.controller.run())
 
     async def active(self, node: Node) -> None:
-        """Wait until this node's controller has made it active."""
         await self.until(lambda: is_active(node), f"{node.name} active")
 
     async def standby(self, node: Node) -> None:
-        """Wait until this node's controller has made it standby."""
         await self.until(
             lambda: (
                 node.zkfc.believed is ServiceState.STANDBY
@@ -315,7 +304,6 @@ class World:
         await asyncio.to_thread(end)
 
     def story(self) -> str:
-        """Return the state of each controller."""
         return "; ".join(
             f"{one.name}: {one.controller.candidacy} {one.controller.elector.state.role}"
             for one in self.nodes

@@ -13,12 +13,8 @@ from journal.model import TxId
 from tests.ha.cli.schema import faults
 from tests.journal.node.process import until
 from tests.journal.reader.test_verify import run, told_by
-from tests.journal.writer.journal_cluster import (
-    NAMESPACE,
-    Nodes,
-    edits,
-    write_segment,
-)
+from tests.journal.writer import journal_cluster
+from tests.journal.writer.journal_cluster import NAMESPACE, Nodes, edits
 
 NODE_KEYS = {
     "node", "reachable", "reason", "state", "formatted", "promised_epoch", "writer_epoch",
@@ -32,7 +28,7 @@ async def write(nodes: Nodes) -> None:
     """1-3 finalized, 4-5 left open."""
     writer = nodes.writer()
     await writer.become_writer()
-    await write_segment(writer, 1, 3)
+    await journal_cluster.write_segment(writer, 1, 3)
     await writer.start_segment(TxId(4))
     await writer.write(TxId(4), 2, edits(4, 5))
     await writer.settle(timeout_seconds=30)
@@ -285,7 +281,7 @@ async def test_nodes_that_are_out_of_sync_do_not_count_as_spare(
     writer = nodes.writer()
     await writer.become_writer()
     await nodes.stop(2)
-    await write_segment(writer, 1, 3)
+    await journal_cluster.write_segment(writer, 1, 3)
     await writer.start_segment(TxId(4))
     await writer.write(TxId(4), 2, edits(4, 5))
     await writer.close()

@@ -44,7 +44,6 @@ def steady(nodes: Nodes, told: dict[str, Any]) -> dict[str, Any]:
 
 
 async def told(nodes: Nodes, tmp_path: Path) -> dict[str, Any]:
-    """Return what the command says, checked against its schema."""
     document: dict[str, Any] = told_by(await run(nodes, tmp_path, "status", "-o", "json"))
     assert faults(SCHEMA, document) == []
     return document

@@ -41,7 +41,6 @@ def digest(first: int, last: int, writer: int = 1) -> bytes:
 
 
 def segment(first: int, last: int, writer: int = 1, *, finalized: bool = False) -> Segment:
-    """Return a segment as its writer would describe it."""
     content = digest(first, last, writer)
     return Segment(TxId(first), TxId(last), finalized, content, Epoch(writer), LAYOUT_VERSION)
 
@@ -92,7 +91,6 @@ class LocalJournal:
         self.state = self.disk.load()
 
     def ask(self, request: requests.Request) -> Reply:
-        """Decide, make durable, remember, answer."""
         self.state = with_digest(self.state, request, self.disk.digest)
         result = step(self.state, request)
         self.disk.run(result.effects)
@@ -143,7 +141,6 @@ def formatted(root: Path, files: Files | None = None) -> LocalJournal:
 
 
 def outcome(state: JournalState, request: requests.Request) -> Step | JournalError:
-    """Return a step, or the refusal instead of raising it."""
     try:
         return step(state, request)
     except (Rejected, InvariantBroken) as refusal:

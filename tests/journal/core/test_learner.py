@@ -27,7 +27,6 @@ LEARNER = JournalState(namespace=requests_of.NAMESPACE, incarnation=requests_of.
 def learner(
     *segments: Segment, first: int = 0, last: int = 0, purged: int = NO_TXID
 ) -> JournalState:
-    """Make a learner with closed segments, and perhaps an open one."""
     state = replace(LEARNER, promised=Epoch(1), writer=Epoch(1), purged=TxId(purged))
     for held in segments:
         state = state.with_segment(held)
@@ -169,11 +168,7 @@ MISSING: dict[str, tuple[JournalState, requests.Admit, type[JournalError]]] = {
         admit(FINAL, committed=3),
         OutOfSync,
     ),
-    "damage": (
-        learner(FINAL).with_damage(TxId(1), "a test said so"),
-        admit(FINAL),
-        OutOfSync,
-    ),
+    "damage": (learner(FINAL).with_damage(TxId(1), "a test said so"), admit(FINAL), OutOfSync),
     "a hole in what is asked for": (
         learner(FINAL, segment(5, 6, finalized=True)),
         admit(FINAL, segment(5, 6, finalized=True)),
@@ -203,11 +198,7 @@ LACKING: dict[str, tuple[JournalState, requests.Admit, int | None]] = {
     ),
     "one that ends before it": (learner(BEHIND, purged=7), admit(NEXT, BEHIND, committed=9), None),
     "all, with the newest": (learner(purged=10), admit(FINAL, NEXT, committed=6), 4),
-    "the newest's finalization": (
-        learner(segment(4, 6), purged=10),
-        admit(NEXT, committed=6),
-        4,
-    ),
+    "the newest's finalization": (learner(segment(4, 6), purged=10), admit(NEXT, committed=6), 4),
     "the newest, with edits behind it": (
         learner(first=7, last=9, purged=7),
         admit(NEXT, committed=9),
@@ -258,8 +249,7 @@ def test_an_incarnation_is_bound_to_its_very_file(tmp_path: Path, admitted: str)
 )
 def test_an_incarnation_that_cannot_be_read_is_none(text: bytes) -> None:
     files, root = requests_of.MemoryFiles(), Path("/j")
-    file = files.create(root / "current/incarnation")
-    file.append(text)
+    files.create(root / "current/incarnation").append(text)
     assert "cannot be read" in str(read_incarnation(files, root / "current"))
 
 

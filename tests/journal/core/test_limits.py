@@ -5,12 +5,7 @@ from dataclasses import replace
 import pytest
 
 from journal.core import requests
-from journal.core.limits import (
-    MAX_COMMITTED_LEAP,
-    MAX_SERIAL,
-    MAX_SERIAL_LEAP,
-    require_short_lease,
-)
+from journal.core.limits import MAX_COMMITTED_LEAP, MAX_SERIAL, MAX_SERIAL_LEAP, require_short_lease
 from journal.core.machine import step
 from journal.core.state import NO_SERIAL, SERIAL_UNKNOWN, JournalState
 from journal.errors import BadRequest, JournalError, OutOfSync, WrongNamespace

@@ -18,7 +18,6 @@ from tests.journal.node.process import node_and_client, running
 
 
 def again(journal: requests_of.LocalJournal, root: Path) -> requests_of.LocalJournal:
-    """Close, and open anew."""
     journal.close()
     return requests_of.LocalJournal(root)
 

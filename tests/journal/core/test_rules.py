@@ -19,22 +19,13 @@ from journal.errors import (
     WrongNamespace,
 )
 from journal.model import LAYOUT_VERSION, Epoch, NamespaceInfo, Segment, TxId
-from tests.journal.core.requests_of import (
-    LIFE,
-    NAMESPACE,
-    Writer,
-    digest,
-    outcome,
-    record,
-    records,
-    segment,
-)
+from tests.journal.core import requests_of
+from tests.journal.core.requests_of import LIFE, NAMESPACE, Writer, record, records, segment
 
 FRESH = JournalState(namespace=NAMESPACE)
 
 
 def holding(*segments: Segment, promised: int = 1, writer: int = 1, **more: object) -> JournalState:
-    """Make a state with closed segments."""
     state = replace(FRESH, promised=Epoch(promised), writer=Epoch(writer), **more)  # type: ignore[arg-type]
     for held in segments:
         state = state.with_segment(held)
@@ -43,13 +34,13 @@ def holding(*segments: Segment, promised: int = 1, writer: int = 1, **more: obje
 
 def writing(first: int, last: int, epoch: int = 1, *closed: Segment) -> JournalState:
     """Make a state with an open segment that holds first..last (last = first - 1: nothing)."""
-    content = digest(first, last, epoch) if last >= first else b""
+    content = requests_of.digest(first, last, epoch) if last >= first else b""
     opened = OpenSegment(TxId(first), TxId(last + 1), content, Epoch(epoch), LAYOUT_VERSION)
     return replace(holding(*closed, promised=epoch, writer=epoch), open=opened)
 
 
 def refusal(state: JournalState, request: requests.Request) -> JournalError:
-    found = outcome(state, request)
+    found = requests_of.outcome(state, request)
     reply = found.reply if isinstance(found, effects.Step) else found
     assert isinstance(reply, JournalError), f"not refused: {found}"
     return reply
@@ -205,8 +196,7 @@ def test_a_newer_epoch_is_promised_and_ends_the_older_segment() -> None:
     )
     assert (done.state.promised, done.state.open) == (2, None)
     assert done.state.segments == {1: segment(1, 3)}
-    late = refusal(done.state, Writer(1).batch(1, 4, 4))
-    assert isinstance(late, Fenced)
+    assert isinstance(refusal(done.state, Writer(1).batch(1, 4, 4)), Fenced)
 
 
 def test_a_refused_request_of_a_newer_epoch_still_counts_as_its_promise() -> None:
@@ -226,8 +216,7 @@ def test_a_serial_is_used_up_by_a_refused_request() -> None:
 
 
 def test_new_epoch_names_the_newest_segment_with_an_edit() -> None:
-    state = writing(4, 3, 1, segment(1, 3, finalized=True))
-    done = step(state, W2.new_epoch())
+    done = step(writing(4, 3, 1, segment(1, 3, finalized=True)), W2.new_epoch())
     assert done.reply == Promised(TxId(1))
     assert done.effects[-1] == effects.AbandonSegment(TxId(4), empty=True)
     assert step(FRESH, W1.new_epoch()).reply == Promised(None)

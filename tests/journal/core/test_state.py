@@ -22,7 +22,6 @@ def names(root: Path) -> set[str]:
 
 
 def begun(root: Path, *, first: int = 1, last: int = 3) -> tuple[LocalJournal, Writer]:
-    """Make a journal with an open segment of writer 1."""
     journal, writer = formatted(root), Writer(1)
     journal.ask(writer.new_epoch())
     journal.ask(writer.start(first))

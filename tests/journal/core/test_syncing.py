@@ -167,8 +167,7 @@ def test_what_follows_a_final_segment_makes_an_older_tail_void(tmp_path: Path) -
     journal.ask(newer.batch(6, 6, 6))
     newer.committed = 6
     journal.ask(newer.finalize(6, 6))
-    reply = journal.ask(AdoptFinalized(final(3, 5)))
-    assert isinstance(reply, FetchFinalized)
+    assert isinstance(journal.ask(AdoptFinalized(final(3, 5))), FetchFinalized)
 
 
 def test_a_fresh_journal_takes_nothing_before_a_writer_has_spoken(tmp_path: Path) -> None:
@@ -195,8 +194,7 @@ def test_holes_are_seen(tmp_path: Path) -> None:
     assert not has_hole(journal.state)
     journal.ask(writer.start(7))
     assert has_hole(journal.state), "segment 4 was left unfinished"
-    adopt_now = journal.ask(AdoptFinalized(final(4, 6)))
-    assert adopt_now == Done()
+    assert journal.ask(AdoptFinalized(final(4, 6))) == Done()
     assert not has_hole(journal.state)
     writer.committed = 9
     journal.ask(writer.batch(7, 7, 7))

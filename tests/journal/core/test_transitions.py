@@ -4,15 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from journal.core import requests
+from journal.core import state as core_state
 from journal.core.machine import step
 from journal.core.segments import OLDEST_LAYOUT
-from journal.core.state import (
-    NO_SERIAL,
-    SERIAL_UNKNOWN,
-    Decision,
-    JournalState,
-    OpenSegment,
-)
+from journal.core.state import Decision, JournalState, OpenSegment
 from journal.model import LAYOUT_VERSION, MAX_EPOCH_LEAP, NO_EPOCH, Epoch, Segment, TxId
 from tests.journal.core.requests_of import LIFE, NAMESPACE, digest, records, segment
 from tests.transitions import crossed, same_as
@@ -31,7 +26,6 @@ E3, E4 = Epoch(3), Epoch(4)
 
 
 def known(*segments: Segment) -> dict[TxId, Segment]:
-    """Map segments by their first txids."""
     return {each.first: each for each in segments}
 
 
@@ -51,8 +45,8 @@ STATES: dict[str, JournalState] = {
     "fresh": JournalState(namespace=NAMESPACE, incarnation=LIFE),
     "a fresh learner": JournalState(namespace=NAMESPACE, incarnation=LIFE, learner=True),
     "nothing open": BASE,
-    "nothing open, restarted": replace(BASE, serial=SERIAL_UNKNOWN, claimed=TxId(0)),
-    "nothing open, promised a newer one": replace(BASE, promised=E4, serial=NO_SERIAL),
+    "nothing open, restarted": replace(BASE, serial=core_state.SERIAL_UNKNOWN, claimed=TxId(0)),
+    "nothing open, promised a newer one": replace(BASE, promised=E4, serial=core_state.NO_SERIAL),
     "open and empty": EMPTY,
     "open": OPEN,
     "open, its writer unknown": replace(
@@ -62,7 +56,7 @@ STATES: dict[str, JournalState] = {
     "open, claimed further": replace(OPEN, claimed=TxId(9), committed=TxId(7)),
     "open, decided before": replace(OPEN, decisions={TxId(5): Decision(HELD, E3)}),
     "left": LEFT,
-    "left, restarted": replace(LEFT, serial=SERIAL_UNKNOWN),
+    "left, restarted": replace(LEFT, serial=core_state.SERIAL_UNKNOWN),
     "left, committed": replace(LEFT, committed=TxId(7)),
     "left, committed in part": replace(LEFT, committed=TxId(6)),
     "left, of an older writer": replace(BASE, segments=known(OLD, BEFORE)),

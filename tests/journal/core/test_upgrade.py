@@ -21,7 +21,6 @@ TO_BE_TAKEN_BACK = replace(HELD, namespace=UPGRADED, previous=NAMESPACE)
 
 
 def written(root: Path) -> tuple[LocalJournal, Writer]:
-    """Two finalized segments, known to be committed."""
     journal, writer = formatted(root), Writer(1)
     journal.ask(writer.new_epoch())
     grown(journal, writer, 1, 4)
@@ -181,8 +180,7 @@ MOVING: dict[str, tuple[JournalState, requests.UpgradeStep]] = {
 def test_the_open_segment_is_closed_before_files_are_moved(
     state: JournalState, request_: requests.UpgradeStep
 ) -> None:
-    opened = replace(state, open=OpenSegment(TxId(7), TxId(10)))
-    done = step(opened, request_)
+    done = step(replace(state, open=OpenSegment(TxId(7), TxId(10))), request_)
     assert done.reply == Done()
     assert done.effects[0] == AbandonSegment(TxId(7), empty=False)
     assert done.state.open is None

@@ -24,7 +24,6 @@ Short = Callable[[JournalState, Journal], Step | None]
 
 
 def usual(rng: random.Random) -> tuple[JournalState, Journal]:
-    """Draw a writer's next batch, and a node that expects it."""
     epoch, first, held = Epoch(rng.randint(3, 5)), rng.choice((1, 4)), rng.randint(0, 3)
     following, count = first + held, rng.randint(1, 3)
     opened = core_state.OpenSegment(

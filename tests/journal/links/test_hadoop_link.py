@@ -107,8 +107,7 @@ async def test_replies_come_in_the_order_of_the_requests() -> None:
         stream = link.open_write_stream()
         for serial in (1, 2, 3):
             await stream.write(batch(serial))
-        replies = [cast(pb.WriteReply, await stream.read()).serial for _ in range(3)]
-        assert replies == [1, 2, 3]
+        assert [cast(pb.WriteReply, await stream.read()).serial for _ in range(3)] == [1, 2, 3]
         with pytest.raises(Unavailable, match="nothing is under way"):
             await stream.read()
 

@@ -37,7 +37,6 @@ class HalfCall:
         host: str = "127.0.0.1",
         secured: ssl.SSLContext | None = None,
     ) -> "HalfCall":
-        """Call, and announce a request of that many bytes."""
         reader, writer = await asyncio.open_connection(host, port, ssl=secured)
         writer.write(PREFACE + http2_frame(HEADERS, 4, STREAM, call_headers(path.encode(), b"1H")))
         call = cls(reader, writer)

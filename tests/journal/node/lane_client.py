@@ -20,7 +20,6 @@ def hello(
 
 
 def message(request: Journal | Heartbeat) -> bytes:
-    """Encode a request as it goes over a lane."""
     stamp = request.stamp
     committed = journal_lane.NONE if stamp.committed is None else stamp.committed
     segment = first = count = 0
@@ -55,14 +54,12 @@ class RawLane:
 
     @classmethod
     def begun(cls, port: int, said: journal_lane.Hello) -> "RawLane":
-        """Open a lane that is let in."""
         lane = cls(port, journal_lane.hello_bytes(said))
         assert lane.connection.recv(1) == journal_lane.WELCOME
         return lane
 
     @property
     def refused(self) -> bool:
-        """Whether the node has closed it without a word."""
         try:
             return self.connection.recv(1) == b""
         except ConnectionResetError:
@@ -72,13 +69,11 @@ class RawLane:
         self.connection.sendall(data)
 
     def answer(self) -> tuple[int, pb.Refusal | None]:
-        """Return the serial that is answered, and the refusal if there is one."""
         length, serial = journal_lane.ANSWER.unpack(self._exactly(journal_lane.ANSWER_BYTES))
         said = self._exactly(journal_lane.LENGTH_BYTES + length - journal_lane.ANSWER_BYTES)
         return serial, pb.Refusal.FromString(said) if said else None
 
     def ask(self, request: Journal | Heartbeat) -> pb.Refusal | None:
-        """Send one and wait for its answer."""
         self.send(message(request))
         serial, refusal = self.answer()
         assert serial == request.stamp.serial

@@ -53,11 +53,7 @@ class NodeClient:
             raise Refused(error.code(), refusal, error.details() or "") from error
 
     async def format(
-        self,
-        namespace: NamespaceInfo = NAMESPACE,
-        *,
-        force: bool = False,
-        founding: bool = True,
+        self, namespace: NamespaceInfo = NAMESPACE, *, force: bool = False, founding: bool = True
     ) -> None:
         await self.call(
             "Format",
@@ -73,9 +69,7 @@ class NodeClient:
         reply: pb.NewEpochReply = await self.call(
             "NewEpoch",
             pb.NewEpochRequest(
-                journal_id=self.journal_id,
-                namespace_info=namespace_message(NAMESPACE),
-                epoch=epoch,
+                journal_id=self.journal_id, namespace_info=namespace_message(NAMESPACE), epoch=epoch
             ),
         )
         return reply
@@ -111,7 +105,6 @@ class NodeClient:
         )
 
     async def write(self, requests: Sequence[pb.WriteRequest]) -> list[pb.WriteReply]:
-        """Send all on one stream, and then read all answers."""
         stream = self.stub.Write(timeout=DEADLINE_SECONDS)
         for request in requests:
             await stream.write(request)
@@ -123,10 +116,7 @@ class NodeClient:
         await self.call(
             "FinalizeLogSegment",
             pb.FinalizeLogSegmentRequest(
-                info=self.info(writer),
-                first_txid=first,
-                last_txid=last,
-                digest=asked.digest or b"",
+                info=self.info(writer), first_txid=first, last_txid=last, digest=asked.digest or b""
             ),
         )
 
@@ -152,7 +142,6 @@ class NodeClient:
         return reply
 
     async def written(self, writer: Writer, first: int, last: int) -> None:
-        """Start a segment and write it in one batch."""
         await self.start(writer, first)
         (reply,) = await self.write([self.batch(writer, first, first, last)])
         assert not reply.HasField("refusal"), reply

@@ -43,5 +43,4 @@ def test_work_that_fails_is_done() -> None:
         raise OSError("no space left")
 
     with ThreadPoolExecutor(1) as thread:
-        started = patient().run(thread, fail)
-        assert isinstance(started.exception(), OSError)
+        assert isinstance(patient().run(thread, fail).exception(), OSError)

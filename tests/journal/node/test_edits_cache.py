@@ -157,7 +157,6 @@ def test_an_answer_names_the_writer_of_each_run() -> None:
 
 
 def by_edits(batches: list[Batch], since: int, most: int, most_bytes: int) -> Retrieved:
-    """Compute an answer edit by edit."""
     edits = [
         (txid, one.writer, one.layout_version, records(txid, txid, one.writer))
         for one in batches

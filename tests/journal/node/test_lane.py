@@ -48,7 +48,6 @@ class Stage:
         return lane
 
     async def refused(self, data: bytes) -> bool:
-        """Return whether a lane that begins like this is closed without a word."""
         lane = await asyncio.to_thread(RawLane, self.offer.port, data)
         self._lanes.append(lane)
         return await asyncio.to_thread(lambda: lane.refused)
@@ -136,8 +135,7 @@ async def test_what_grpc_refuses_a_lane_refuses(tmp_path: Path, what: str) -> No
     change, kind = REFUSED[what]
     async with opened(tmp_path) as stage:
         lane = await stage.lane()
-        wrong = change(stage.writer.batch(1, 1, 2))
-        refusal = await ask(lane, wrong)
+        refusal = await ask(lane, change(stage.writer.batch(1, 1, 2)))
         assert refusal is not None
         assert refusal.kind == kind, refusal
         assert (await stage.client.status()).last_written_txid == 0

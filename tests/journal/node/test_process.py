@@ -62,7 +62,6 @@ async def spawn(conf: Path) -> asyncio.subprocess.Process:
 
 @asynccontextmanager
 async def process(conf: Path, port: int) -> AsyncIterator[tuple[int, NodeClient]]:
-    """Start a node process that listens; it is killed at the end whatever happens."""
     started = await spawn(conf)
     client = NodeClient(port)
     try:

@@ -164,7 +164,6 @@ async def test_x21_a_download_that_is_open_survives_a_discard(tmp_path: Path) ->
 
 
 async def fences(nodes: journal_cluster.Nodes, stale: Writer) -> list[list[bool]]:
-    """Return whether each node fences a heartbeat and a batch of the older writer."""
     fenced = []
     for rpc in nodes.addresses:
         client = NodeClient(rpc[1], journal_cluster.JOURNAL)

@@ -138,8 +138,7 @@ async def test_http_server(tmp_path: Path) -> None:
         status, body, _ = await get(f"{base}/getJournal?jid={JID}&segmentTxId=1&{storage}")
         assert (status, body) == (200, segment_bytes(1, 3))
         assert body[:8] == (-65).to_bytes(4, "big", signed=True) + bytes(4)
-        missing = f"{base}/getJournal?jid={JID}&segmentTxId=12345&{storage}"
-        assert (await get(missing))[0] == 404
+        assert (await get(f"{base}/getJournal?jid={JID}&segmentTxId=12345&{storage}"))[0] == 404
 
 
 @pytest.mark.row("8.2 testAcceptRecoveryBehavior")

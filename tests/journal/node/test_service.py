@@ -211,8 +211,7 @@ async def test_x16_a_cancelled_call_is_carried_out_whole(tmp_path: Path) -> None
         await client.new_epoch(40)
         await until(lambda: owner.state.promised == 40, "the last promise")
         assert owner.failed_because is None
-        text = (tmp_path / JID / "current" / "last-promised-epoch").read_text()
-        assert text == "40\n"
+        assert (tmp_path / JID / "current" / "last-promised-epoch").read_text() == "40\n"
 
 
 async def test_a_stream_that_breaks_off_leaves_a_sound_journal(tmp_path: Path) -> None:

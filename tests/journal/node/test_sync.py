@@ -15,21 +15,15 @@ from journal.model import TxId
 from journal.node.process.daemon import JournalNodeDaemon
 from journal.writer.writer import QuorumWriter
 from tests.journal.node.process import segment_url, until
-from tests.journal.writer.journal_cluster import (
-    JOURNAL,
-    Nodes,
-    edits,
-    formatted_nodes,
-    write_segment,
-)
+from tests.journal.writer import journal_cluster
+from tests.journal.writer.journal_cluster import JOURNAL, Nodes, edits
 
 MOVED_ASIDE = (".empty", ".stale")
 
 
 @asynccontextmanager
 async def syncing_nodes(folder: Path, count: int = 3, **extra: Any) -> AsyncIterator[Nodes]:  # noqa: ANN401
-    """Nodes that sync often; their ports are known only once they have run."""
-    async with formatted_nodes(folder, count) as nodes:
+    async with journal_cluster.formatted_nodes(folder, count) as nodes:
         await nodes.stop()
         nodes.extra = {
             "peers": {JOURNAL: nodes.addresses},
@@ -64,7 +58,7 @@ async def until_heard(nodes: Nodes) -> None:
 
 async def write_segments(writer: QuorumWriter, *firsts: int, length: int = 3) -> None:
     for first in firsts:
-        await write_segment(writer, first, first + length - 1)
+        await journal_cluster.write_segment(writer, first, first + length - 1)
 
 
 def contents(nodes: Nodes, i: int) -> dict[str, bytes] | None:
@@ -173,7 +167,7 @@ async def test_what_was_never_acknowledged_is_replaced(tmp_path: Path) -> None:
         await nodes.stop(0)
         await nodes.start(1, 2)
         async with writing(nodes) as successor:
-            await write_segment(successor, 4, 6, "kept")
+            await journal_cluster.write_segment(successor, 4, 6, "kept")
         await nodes.start(0)
         await until(lambda: (4, 6) in nodes.finalized(0), "the segment has come")
         kept = nodes.current(0) / "edits_0000000000000000004-0000000000000000006"

@@ -18,22 +18,10 @@ from journal.node.faces.transfer import DAMAGE_HEADER
 from journal.node.process.daemon import JournalNodeDaemon
 from journal.node.repair.segment_fetch import fetch_finalized
 from journal.proto import journal_pb2 as pb
-from tests.journal.core.requests_of import (
-    NAMESPACE,
-    Writer,
-    digest,
-    records,
-    segment,
-    segment_bytes,
-)
-from tests.journal.node.process import (
-    JID,
-    NodeClient,
-    Refused,
-    node_and_client,
-    segment_url,
-    until,
-)
+from tests.journal.core import requests_of
+from tests.journal.core.requests_of import Writer, digest, segment, segment_bytes
+from tests.journal.node import process
+from tests.journal.node.process import JID, Refused, node_and_client, segment_url, until
 
 R = pb.Refusal
 IN_PROGRESS = "edits_inprogress_0000000000000000004"
@@ -45,8 +33,9 @@ async def get(url: str) -> tuple[int, bytes, int | None]:
 
 
 @asynccontextmanager
-async def writing_node(folder: Path) -> AsyncIterator[tuple[JournalNodeDaemon, NodeClient, Writer]]:
-    """Run a node with 1-3 finalized, and 4-6 in a segment that is being written."""
+async def writing_node(
+    folder: Path,
+) -> AsyncIterator[tuple[JournalNodeDaemon, process.NodeClient, Writer]]:
     async with node_and_client(folder) as (daemon, client):
         await client.format()
         await client.new_epoch(1)
@@ -62,7 +51,7 @@ async def test_a_finalized_segment_is_served_and_nothing_else(tmp_path: Path) ->
         base = f"http://127.0.0.1:{daemon.http_port}/getJournal?jid={JID}"
         body = segment_bytes(1, 3)
         assert await get(segment_url(daemon, 1)) == (200, body, len(body))
-        ours = f"&storageInfo={NAMESPACE.storage_info()}"
+        ours = f"&storageInfo={requests_of.NAMESPACE.storage_info()}"
         for query, status in {
             "&segmentTxId=12345" + ours: 404,
             "&segmentTxId=2" + ours: 404,
@@ -137,8 +126,7 @@ async def test_a_closed_segment_that_is_not_finalized_is_checked_as_it_is_sent(
         with contextlib.suppress(aiohttp.ClientError):
             await get(segment_url(daemon, 4))
         assert (await get(segment_url(daemon, 4)))[0] == 503
-        owner = daemon.node.owner_of(JID)
-        assert list(owner.state.damaged) == [4]
+        assert list(daemon.node.owner_of(JID).state.damaged) == [4]
 
 
 async def test_a_reader_never_sees_a_gap_while_segments_are_finalized(tmp_path: Path) -> None:
@@ -213,7 +201,7 @@ async def source(body: bytes, *, wait: asyncio.Event | None = None) -> AsyncIter
         await runner.cleanup()
 
 
-async def recovering(client: NodeClient) -> Writer:
+async def recovering(client: process.NodeClient) -> Writer:
     """Make a second writer that has prepared segment 4, where 4-6 of the first one lie."""
     await client.new_epoch(2)
     writer = Writer(2)
@@ -225,10 +213,10 @@ async def recovering(client: NodeClient) -> Writer:
 BAD_SOURCES = {
     "other edits of the same length": segment_bytes(4, 6, 9),
     "too short": segment_bytes(4, 5, 7),
-    "a hole": segment_bytes(4, 4, 7) + records(6, 6, 7),
+    "a hole": segment_bytes(4, 4, 7) + requests_of.records(6, 6, 7),
     "a flipped bit": segment_bytes(4, 6, 7)[:-3] + b"\0" + segment_bytes(4, 6, 7)[-2:],
     "another segment": segment_bytes(5, 6, 7),
-    "no header": records(4, 6, 7),
+    "no header": requests_of.records(4, 6, 7),
     "nothing": b"",
 }
 

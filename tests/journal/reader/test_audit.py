@@ -90,12 +90,7 @@ def on(first: int, last: int, *nodes: NodeName) -> dict[NodeName, Piece]:
 
 HELD: dict[str, tuple[list[dict[NodeName, Piece]], Ranges, Ranges, list[str]]] = {
     "stretches that touch": ([on(1, 3, *ALL), on(4, 6, A, B)], ((1, 6),), ((4, 6),), []),
-    "one edit is lacking": (
-        [on(1, 3, A, B), on(5, 6, *ALL)],
-        ((1, 3), (5, 6)),
-        ((1, 3),),
-        ["4-4"],
-    ),
+    "one edit is lacking": ([on(1, 3, A, B), on(5, 6, *ALL)], ((1, 3), (5, 6)), ((1, 3),), ["4-4"]),
     "two gaps": (
         [on(1, 3, A, B), on(5, 6, *ALL), on(9, 9, A, B)],
         ((1, 3), (5, 6), (9, 9)),
@@ -147,11 +142,7 @@ MINORITIES: dict[str, tuple[list[dict[NodeName, Piece]], int, list[str]]] = {
         9,
         ["1-3 lie on c:1 only", "no node has transactions 4-4", "5-6 lie on c:1 only"],
     ),
-    "the settled part of two stretches": (
-        [on(1, 3, C), on(4, 6, C)],
-        5,
-        ["1-5 lie on c:1 only"],
-    ),
+    "the settled part of two stretches": ([on(1, 3, C), on(4, 6, C)], 5, ["1-5 lie on c:1 only"]),
 }
 
 
@@ -195,17 +186,12 @@ def test_silent_nodes_count_for_a_majority_and_may_have_a_copy(
 
 def test_what_was_left_open_on_both_sides_of_a_majority_is_two_ranges() -> None:
     stretches = (on(1, 3, A), on(4, 6, A, B), on(7, 9, A), on(10, 12, B))
-    report = audit(*stretches, settled=12, silent=1).report()
-    assert report.unconfirmed == ((1, 3), (7, 12))
+    assert audit(*stretches, settled=12, silent=1).report().unconfirmed == ((1, 3), (7, 12))
 
 
 def test_findings_are_in_the_order_of_the_journal() -> None:
     made = audit(on(1, 3, *ALL), on(7, 9, C), settled=9)
-    for kind, first in (
-        (FindingKind.DUPLICATE, 8),
-        (FindingKind.DAMAGE, 7),
-        (FindingKind.GAP, 2),
-    ):
+    for kind, first in ((FindingKind.DUPLICATE, 8), (FindingKind.DAMAGE, 7), (FindingKind.GAP, 2)):
         made.found(Finding(kind, TxId(first), (A,), "seen"))
     assert [(f.first, f.kind) for f in made.report().findings] == [
         (2, FindingKind.GAP),

@@ -67,7 +67,6 @@ def flipped(data: bytes, at: int) -> bytes:
 
 
 def head_of(length: int, opcode: int = 3) -> bytes:
-    """Return the beginning of an edit 5 that claims this length."""
     return struct.pack(">Biq", opcode, length, 5)
 
 

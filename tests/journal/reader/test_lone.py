@@ -23,7 +23,6 @@ FORGED = journal_cluster.edits(901, 950, "forged")
 
 @pytest.fixture
 async def nodes(tmp_path: Path) -> AsyncIterator[journal_cluster.Nodes]:
-    """Three nodes with 1-500 and 501-900 finalized."""
     async with journal_cluster.formatted_nodes(tmp_path) as nodes:
         await filled(nodes)
         yield nodes

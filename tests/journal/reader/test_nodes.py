@@ -11,7 +11,6 @@ from tests.journal.writer.journal_cluster import Nodes
 
 
 def listening(port: int) -> socket.socket:
-    """Somebody else's listener."""
     # Reusable: what the node before us has closed may linger there for a minute.
     return socket.create_server(("127.0.0.1", port))
 

@@ -19,7 +19,6 @@ WHOLE = journal_cluster.edits(1, 500, "first") + journal_cluster.edits(501, 900,
 
 @pytest.fixture
 async def nodes(tmp_path: Path) -> AsyncIterator[journal_cluster.Nodes]:
-    """Three nodes with 1-500 and 501-900 finalized."""
     async with journal_cluster.formatted_nodes(tmp_path) as nodes:
         writer = nodes.writer()
         await writer.become_writer()

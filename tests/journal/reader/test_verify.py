@@ -11,23 +11,17 @@ from click.testing import CliRunner, Result
 
 from journal.cli.group import journal
 from journal.model import TxId
-from tests.journal.writer.journal_cluster import (
-    JOURNAL,
-    Nodes,
-    edits,
-    formatted_nodes,
-    write_segment,
-)
+from tests.journal.writer import journal_cluster as journals
+from tests.journal.writer.journal_cluster import Nodes, edits
 
 
 @pytest.fixture
 async def nodes(tmp_path: Path) -> AsyncIterator[Nodes]:
-    """Three nodes with 1-3 and 4-6 finalized and 7-8 in an open segment."""
-    async with formatted_nodes(tmp_path) as nodes:
+    async with journals.formatted_nodes(tmp_path) as nodes:
         writer = nodes.writer()
         await writer.become_writer()
-        await write_segment(writer, 1, 3)
-        await write_segment(writer, 4, 6, "a")
+        await journals.write_segment(writer, 1, 3)
+        await journals.write_segment(writer, 4, 6, "a")
         await writer.start_segment(TxId(7))
         await writer.write(TxId(7), 2, edits(7, 8))
         await writer.settle(timeout_seconds=30)
@@ -36,7 +30,7 @@ async def nodes(tmp_path: Path) -> AsyncIterator[Nodes]:
 
 
 async def run(nodes: Nodes, tmp_path: Path, *arguments: str) -> Result:
-    uri = "qjournal://" + ";".join(f"{h}:{p}" for h, p in nodes.addresses) + f"/{JOURNAL}"
+    uri = "qjournal://" + ";".join(f"{h}:{p}" for h, p in nodes.addresses) + f"/{journals.JOURNAL}"
     properties = {
         "dfs.nameservices": "ns1",
         "dfs.ha.namenodes.ns1": "nn1",

@@ -52,8 +52,7 @@ def test_step_by_step_everything_given_out_is_in_some_other_copy(
             break
         given += split(found.chunk.records)
         left, heads = found.rest, {n: rest for n, rest in found.agreeing.items() if rest}
-    ours = split(chunk(lone).records)
-    assert given == ours[: len(given)]
+    assert given == split(chunk(lone).records)[: len(given)]
     if given:
         assert any(split(chunk(tags).records)[: len(given)] == given for tags in others)
     # And it gives out all that can be confirmed.

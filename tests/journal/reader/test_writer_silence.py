@@ -15,7 +15,6 @@ DEADLINE = 30.0
 
 
 async def writing(nodes: Nodes, settings: WriterSettings) -> QuorumWriter:
-    """Make a writer that has written one edit."""
     writer = nodes.writer(settings)
     await writer.become_writer()
     await writer.start_segment(TxId(1))
@@ -24,7 +23,6 @@ async def writing(nodes: Nodes, settings: WriterSettings) -> QuorumWriter:
 
 
 async def told(nodes: Nodes) -> Silence:
-    """Return what a standby learns."""
     reader = nodes.reader()
     try:
         return await reader.writer_silence(DEADLINE)
@@ -68,9 +66,7 @@ async def test_a_writer_without_a_lease_sends_no_heartbeats_and_has_no_witness(
     await writer.close()
 
 
-async def test_who_has_promised_a_newer_writer_bears_no_witness_of_the_older(
-    nodes: Nodes,
-) -> None:
+async def test_who_has_promised_a_newer_writer_bears_no_witness_of_the_older(nodes: Nodes) -> None:
     old = await writing(nodes, LEASED)
     new = nodes.writer(LEASED)
     await new.become_writer()

@@ -118,7 +118,6 @@ class Replay:
                 path.write_bytes(_content(inode, cut, chance))
 
     def tree(self) -> Mapping[str, bytes]:
-        """Return what a process would see now."""
         return {
             str(Path(name).relative_to(self._root)): bytes(inode.cached)
             for name, inode in self._cached.items()

@@ -45,7 +45,6 @@ class Target:
     pid: int
 
     def tree(self) -> dict[str, bytes]:
-        """Return every file and folder, with its contents."""
         for _ in range(100):
             try:
                 return {
@@ -86,7 +85,6 @@ async def unharmed(tmp_path: Path) -> AsyncIterator[Target]:
 
 
 async def refused(work: Awaitable[object]) -> Refused:
-    """Return the typed refusal that this must end with."""
     with pytest.raises(Refused) as caught:
         await work
     assert caught.value.refusal is not None, f"no typed refusal: {caught.value}"
@@ -233,7 +231,6 @@ async def test_ten_thousand_journal_ids_from_one_peer(tmp_path: Path) -> None:
 
 
 async def get(target: Target, **query: str) -> tuple[int, bytes]:
-    """GET /getJournal, with nothing of the query tidied up."""
     text = "&".join(f"{key}={quote(value, safe='')}" for key, value in query.items())
     url = f"http://127.0.0.1:{target.http_port}/getJournal?{text}"
     async with aiohttp.ClientSession() as session, session.get(url) as answer:

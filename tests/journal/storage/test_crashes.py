@@ -62,7 +62,6 @@ def format_over(journal: requests_of.LocalJournal) -> Format:
 
 
 def held(state: JournalState) -> dict[TxId, Segment]:
-    """Return all segments with an edit, as a reload would report them."""
     segments = dict(state.segments)
     if state.open is not None and not state.open.empty:
         segments[state.open.first] = state.open.as_segment()
@@ -114,7 +113,6 @@ def _check_decided(decision: Decision | None, now: dict[TxId, Segment]) -> None:
 
 
 def undisturbed() -> list[JournalState]:
-    """Return the state before each act, and after the last."""
     journal = requests_of.LocalJournal(ROOT, requests_of.MemoryFiles())
     states = [journal.state]
     for act in life():
@@ -200,8 +198,7 @@ def _goes_on(journal: requests_of.LocalJournal) -> None:
     if journal.state.namespace is None:
         return
     writer = requests_of.Writer(journal.state.promised + 1)
-    promised = journal.ask(writer.new_epoch())
-    assert isinstance(promised, Promised)
+    assert isinstance(journal.ask(writer.new_epoch()), Promised)
     for first in held(journal.state):
         prepared = journal.ask(PrepareRecovery(writer.stamp(), first))
         assert isinstance(prepared, Prepared)
@@ -257,8 +254,7 @@ def test_the_model_disk_loses_what_was_not_synced() -> None:
     files = requests_of.MemoryFiles()
     path = CURRENT / "x"
     write_durably(files, path, b"old")
-    file = files.create(CURRENT / "y")
-    file.append(b"unsynced")
+    files.create(CURRENT / "y").append(b"unsynced")
     files.sync_folder(CURRENT)
     write_durably(files, CURRENT / "z", b"gone")
     files.rename(CURRENT / "z", CURRENT / "w")

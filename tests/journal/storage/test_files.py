@@ -178,7 +178,6 @@ def test_other_edits_of_the_same_length_are_refused() -> None:
 
 
 def written(root: Path, last: int = 5) -> requests_of.LocalJournal:
-    """Make a journal with an open segment 1..last."""
     journal, writer = requests_of.formatted(root), requests_of.Writer(1)
     for request in (writer.new_epoch(), writer.start(1), writer.batch(1, 1, last)):
         journal.ask(request)

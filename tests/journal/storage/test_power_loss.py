@@ -79,7 +79,6 @@ class RemoteJournal:
         return JournalState(promised=Epoch(self._promised))
 
     def ask(self, request: requests.Request) -> None:
-        """Send it and wait for the answer."""
         info = self._info(request.stamp) if hasattr(request, "stamp") else None
         match request:
             case requests.Format(namespace, force=force):
@@ -100,8 +99,7 @@ class RemoteJournal:
             case requests.Journal(_, segment_first, first, count, records):
                 batch = pb.Batch(segment_first_txid=segment_first, first_txid=first, count=count,
                                  records=records)  # fmt: skip
-                stream = self._stub.Write(iter([pb.WriteRequest(info=info, batch=batch)]))
-                (reply,) = stream
+                (reply,) = self._stub.Write(iter([pb.WriteRequest(info=info, batch=batch)]))
                 assert not reply.HasField("refusal"), reply
             case requests.FinalizeLogSegment(_, first, last, digest):
                 self._call("FinalizeLogSegment", pb.FinalizeLogSegmentRequest(
@@ -134,8 +132,6 @@ class RemoteJournal:
 
 @contextmanager
 def serving(body: bytes) -> Iterator[str]:
-    """Serve a recovery's bytes over HTTP."""
-
     def answer(self: BaseHTTPRequestHandler) -> None:
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
@@ -155,7 +151,6 @@ def serving(body: bytes) -> Iterator[str]:
 
 
 def built_shim(folder: Path) -> Path:
-    """Compile the library to preload."""
     shim = folder / "shim.so"
     compiler = ["gcc", "-shared", "-fPIC", "-O1", "-o", str(shim), str(SHIM), "-ldl", "-lpthread"]
     subprocess.run(compiler, check=True, capture_output=True)
@@ -296,5 +291,4 @@ def test_x7_power_loss_after_any_operation_of_a_real_process(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("plant", PLANTS.values(), ids=PLANTS.keys())
 def test_a_forgotten_sync_is_found(tmp_path: Path, plant: str) -> None:
-    recorded = record(tmp_path, plant)
-    assert next(failures(recorded, (Cut.NOTHING, Cut.NAMES)), None) is not None
+    assert next(failures(record(tmp_path, plant), (Cut.NOTHING, Cut.NAMES)), None) is not None

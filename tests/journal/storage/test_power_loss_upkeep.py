@@ -44,7 +44,6 @@ MEMORY = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
 
 
 def record(folder: Path, plant: str = "pass") -> Recorded:
-    """Let a process live the life under the shim."""
     shim, log, root, marks = built_shim(folder), folder / "log", folder / "jn", folder / "marks"
     root.mkdir()
     (root / JID).mkdir()
@@ -60,7 +59,6 @@ def record(folder: Path, plant: str = "pass") -> Recorded:
 
 @pytest.fixture(scope="module")
 def states() -> list[JournalState]:
-    """Return the state before each act, and after the last."""
     with TemporaryDirectory(dir=MEMORY) as folder:
         journal = LocalJournal(Path(folder) / JID)
         found = [journal.state]

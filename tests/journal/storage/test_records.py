@@ -23,7 +23,6 @@ CLOSED = Segment(FIRST, TxId(5), finalized=True).name()
 
 
 def written(root: Path, epoch: int = 1, committed: int | None = None) -> requests_of.LocalJournal:
-    """Make a journal whose open segment holds 1-5."""
     journal, writer = requests_of.formatted(root), requests_of.Writer(epoch)
     journal.ask(writer.new_epoch())
     journal.ask(writer.start(1))
@@ -34,7 +33,6 @@ def written(root: Path, epoch: int = 1, committed: int | None = None) -> request
 
 
 def finalized(root: Path) -> requests_of.LocalJournal:
-    """Make a journal that has 1-5 finalized."""
     journal = written(root)
     journal.ask(requests_of.Writer(1, 9).finalize(1, 5))
     return journal
@@ -222,9 +220,7 @@ FINAL_DAMAGE = {
 
 @pytest.mark.parametrize(("harm", "why"), FINAL_DAMAGE.values(), ids=list(FINAL_DAMAGE))
 def test_x08_damage_of_a_finalized_segment_is_found_and_repaired(
-    tmp_path: Path,
-    harm: object,
-    why: str,
+    tmp_path: Path, harm: object, why: str
 ) -> None:
     journal = finalized(tmp_path)
     path = tmp_path / "current" / CLOSED

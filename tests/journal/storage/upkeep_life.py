@@ -38,7 +38,6 @@ def catch_up(writer: Writer, first: int, last: int) -> Act:
 
 
 def refused(journal: LocalJournal, request: requests.Request, kind: type[JournalError]) -> None:
-    """Check that it is refused; it may have its effect all the same."""
     try:
         journal.ask(request)
     except kind:

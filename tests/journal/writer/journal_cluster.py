@@ -137,7 +137,6 @@ class Nodes:
         return self._folder / f"jn{i}" / JOURNAL / "current"
 
     def finalized(self, i: int) -> list[tuple[int, int]]:
-        """Return the finalized segments on one node's disk."""
         names = sorted(p.name for p in self.current(i).glob("edits_[0-9]*-*"))
         return [(int(n[6:25]), int(n[26:45])) for n in names]
 
@@ -173,7 +172,6 @@ class Nodes:
 async def formatted_nodes(
     folder: Path, count: int = 3, link: LinkFactory = GrpcLink, *, edits_cache_bytes: int = 0
 ) -> AsyncIterator[Nodes]:
-    """Run nodes with an empty journal."""
     nodes = Nodes(folder, count, link)
     nodes.extra["edits_cache_bytes"] = edits_cache_bytes
     try:

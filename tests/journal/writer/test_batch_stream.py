@@ -147,7 +147,6 @@ class Line:
         return self.via, self.unbroken
 
     async def send(self, count: int = 0) -> None:
-        """Send a heartbeat, or ``count`` edits."""
         self.serial += 1
         edits = (TxId(1), TxId(1), count, b"e" * count) if count else ()
         await self.line.exchange(WriterMessage(self.serial, Epoch(1), None, 0, *edits))

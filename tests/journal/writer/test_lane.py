@@ -42,7 +42,6 @@ async def nodes_with_lanes(folder: Path, link: LinkFactory = GrpcLink) -> AsyncI
 
 @asynccontextmanager
 async def writing(nodes: Nodes, settings: WriterSettings = QUICK) -> AsyncIterator[QuorumWriter]:
-    """Make a writer with an open segment that begins at 1."""
     writer = nodes.writer(settings)
     try:
         await writer.become_writer()
@@ -65,7 +64,6 @@ def lanes_of(nodes: Nodes, i: int) -> Lanes:
 
 
 def cut(nodes: Nodes, *which: int) -> None:
-    """Break every lane of these nodes, as a network does."""
     for i in which:
         for connection in list(lanes_of(nodes, i)._threads):
             connection.shutdown(socket.SHUT_RDWR)

@@ -26,7 +26,6 @@ def beside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[Lane]:
-    """Record every lane that writers have opened."""
     lanes: list[Lane] = []
     really = RemoteNode.open_lane
 

@@ -12,23 +12,17 @@ from journal.errors import InvariantBroken, NotAdmitted, OutOfSync, QuorumLost, 
 from journal.links.remote_node import JournalAddress, RemoteNode
 from journal.model import Epoch, NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
-from tests.journal.writer.journal_cluster import (
-    JOURNAL,
-    NAMESPACE,
-    Nodes,
-    edits,
-    write_segment,
-)
+from tests.journal.writer import journal_cluster as journals
 
 TIMEOUT = 5.0
-Reborn = Callable[[Nodes], Awaitable[None]]
+Reborn = Callable[[journals.Nodes], Awaitable[None]]
 
 
-def remote(nodes: Nodes, i: int) -> RemoteNode:
-    return RemoteNode(*nodes.addresses[i], JournalAddress(JOURNAL, "ns1"))
+def remote(nodes: journals.Nodes, i: int) -> RemoteNode:
+    return RemoteNode(*nodes.addresses[i], JournalAddress(journals.JOURNAL, "ns1"))
 
 
-async def version_copied(nodes: Nodes) -> None:
+async def version_copied(nodes: journals.Nodes) -> None:
     """Copy VERSION only, as blogs advise for a new disk."""
     shutil.rmtree(nodes.current(1).parent)
     nodes.current(1).mkdir(parents=True)
@@ -36,33 +30,32 @@ async def version_copied(nodes: Nodes) -> None:
     await nodes.start(1)
 
 
-async def folder_copied(nodes: Nodes) -> None:
+async def folder_copied(nodes: journals.Nodes) -> None:
     """Copy the whole folder of a node that lacks what was acknowledged."""
     shutil.rmtree(nodes.current(1).parent)
     shutil.copytree(nodes.current(2).parent, nodes.current(1).parent)
     await nodes.start(1)
 
 
-async def formatted_alone(nodes: Nodes) -> None:
+async def formatted_alone(nodes: journals.Nodes) -> None:
     """Format one node alone, as HDFS-16690 does by itself."""
     shutil.rmtree(nodes.current(1).parent)
     await nodes.start(1)
     node = remote(nodes, 1)
-    await node.format(NAMESPACE, force=False, timeout_seconds=TIMEOUT)
+    await node.format(journals.NAMESPACE, force=False, timeout_seconds=TIMEOUT)
     await node.close()
 
 
-async def formatted_by_force(nodes: Nodes) -> None:
-    """Format a node over the edits that it has."""
+async def formatted_by_force(nodes: journals.Nodes) -> None:
     await nodes.start(1)
     node = remote(nodes, 1)
     seen = Epoch((await node.status(TIMEOUT)).last_promised_epoch)
     await node.format(
-        NAMESPACE,
+        journals.NAMESPACE,
         force=True,
         timeout_seconds=TIMEOUT,
         seen_promised=seen,
-        seen_namespace_id=NAMESPACE.namespace_id,
+        seen_namespace_id=journals.NAMESPACE.namespace_id,
     )
     await node.close()
 
@@ -70,15 +63,15 @@ async def formatted_by_force(nodes: Nodes) -> None:
 WAYS = [version_copied, folder_copied, formatted_alone, formatted_by_force]
 
 
-async def acknowledged_by_two(nodes: Nodes) -> None:
+async def acknowledged_by_two(nodes: journals.Nodes) -> None:
     """1-3 finalized everywhere; 4-6 acknowledged by JN0 and JN1, the writer crashes."""
     writer = nodes.writer()
     await writer.become_writer()
-    await write_segment(writer, 1, 3, "a")
+    await journals.write_segment(writer, 1, 3, "a")
     await writer.settle(timeout_seconds=TIMEOUT)
     await nodes.stop(2)
     await writer.start_segment(TxId(4))
-    await writer.write(TxId(4), 3, edits(4, 6, "a"))
+    await writer.write(TxId(4), 3, journals.edits(4, 6, "a"))
     await writer.settle(timeout_seconds=TIMEOUT)
     await writer.close()
 
@@ -86,7 +79,7 @@ async def acknowledged_by_two(nodes: Nodes) -> None:
 @pytest.mark.row("X3")
 @pytest.mark.parametrize("reborn", WAYS)
 async def test_x03_a_wiped_node_does_not_outvote_what_was_acknowledged(
-    nodes: Nodes, reborn: Reborn
+    nodes: journals.Nodes, reborn: Reborn
 ) -> None:
     """4-6 are acknowledged on JN0 and JN1; JN1 is wiped, JN0 is down.
 
@@ -105,12 +98,12 @@ async def test_x03_a_wiped_node_does_not_outvote_what_was_acknowledged(
     # JN0 has what JN1 forgot.  It takes two voters to go on, and nothing is lost.
     await nodes.start(0)
     assert (await nodes.recover())[1] == 6
-    assert await nodes.read_all() == edits(1, 6, "a")
+    assert await nodes.read_all() == journals.edits(1, 6, "a")
 
 
 @pytest.mark.parametrize("reborn", WAYS)
 async def test_a_learner_tells_readers_nothing_and_a_person_everything(
-    nodes: Nodes, reborn: Reborn
+    nodes: journals.Nodes, reborn: Reborn
 ) -> None:
     await acknowledged_by_two(nodes)
     await nodes.stop(1)
@@ -134,7 +127,7 @@ async def test_a_learner_tells_readers_nothing_and_a_person_everything(
     assert (again.is_learner, again.incarnation) == (True, status.incarnation)
 
 
-async def _status(nodes: Nodes, i: int) -> pb.JournalStatus:
+async def _status(nodes: journals.Nodes, i: int) -> pb.JournalStatus:
     node = remote(nodes, i)
     try:
         return await node.status(TIMEOUT)
@@ -142,7 +135,7 @@ async def _status(nodes: Nodes, i: int) -> pb.JournalStatus:
         await node.close()
 
 
-async def test_a_folder_that_was_only_moved_keeps_its_vote(nodes: Nodes) -> None:
+async def test_a_folder_that_was_only_moved_keeps_its_vote(nodes: journals.Nodes) -> None:
     await acknowledged_by_two(nodes)
     await nodes.stop(1)
     root = nodes.current(1).parent
@@ -152,10 +145,12 @@ async def test_a_folder_that_was_only_moved_keeps_its_vote(nodes: Nodes) -> None
     assert not (await _status(nodes, 1)).is_learner
 
 
-async def test_a_learner_is_admitted_when_it_holds_what_the_voters_hold(nodes: Nodes) -> None:
+async def test_a_learner_is_admitted_when_it_holds_what_the_voters_hold(
+    nodes: journals.Nodes,
+) -> None:
     writer = nodes.writer()
     epoch = (await writer.become_writer()).epoch
-    await write_segment(writer, 1, 3, "a")
+    await journals.write_segment(writer, 1, 3, "a")
     await writer.settle(timeout_seconds=TIMEOUT)
     await nodes.stop(1)
     await folder_copied(nodes)
@@ -192,10 +187,10 @@ async def test_a_learner_is_admitted_when_it_holds_what_the_voters_hold(nodes: N
     assert (await nodes.recover())[1] == 3
 
 
-async def test_an_imported_journal_is_founded_by_an_operators_word(nodes: Nodes) -> None:
+async def test_an_imported_journal_is_founded_by_an_operators_word(nodes: journals.Nodes) -> None:
     writer = nodes.writer()
     await writer.become_writer()
-    await write_segment(writer, 1, 3, "a")
+    await journals.write_segment(writer, 1, 3, "a")
     await writer.settle(timeout_seconds=TIMEOUT)
     await writer.close()
     await nodes.stop()
@@ -213,7 +208,7 @@ async def test_an_imported_journal_is_founded_by_an_operators_word(nodes: Nodes)
     assert (await nodes.recover())[1] == 3
 
 
-async def test_two_nodes_on_clones_of_one_disk_are_not_two_votes(nodes: Nodes) -> None:
+async def test_two_nodes_on_clones_of_one_disk_are_not_two_votes(nodes: journals.Nodes) -> None:
     """Recognise by its name a cloned block device, which has the same inodes."""
     await nodes.stop(1)
     one, other = (nodes.current(i) / "incarnation" for i in (1, 2))

@@ -21,7 +21,6 @@ SETTINGS = replace(journal_cluster.QUICK, heartbeat_interval_seconds=0.1)
 
 @pytest.fixture
 async def nodes(tmp_path: Path) -> AsyncIterator[journal_cluster.Nodes]:
-    """Three nodes that bring each other finalized segments."""
     async with journal_cluster.formatted_nodes(tmp_path) as nodes:
         nodes.extra = {
             "peers": {journal_cluster.JOURNAL: nodes.addresses},
@@ -119,8 +118,7 @@ async def test_a_learner_is_not_admitted_while_a_majority_of_others_cannot_confi
     await nodes.stop(2)
     with pytest.raises(QuorumLost, match=r"writing transactions .* needs 2 of 3"):
         await pen.write(200)
-    status = pen.writer.node_statuses()[1]
-    assert not status.in_sync
+    assert not pen.writer.node_statuses()[1].in_sync
     await pen.writer.close()
     with pytest.raises(QuorumLost, match=r"needs 2 of 3 .*no vote"):
         await nodes.recover()

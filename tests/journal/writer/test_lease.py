@@ -239,10 +239,7 @@ async def test_writes_that_are_answered_together_renew_it_once() -> None:
     ids=["ours from the last word", "theirs is longer", "no leases", "long silent"],
 )
 async def test_a_new_writer_waits_for_the_longest_lease_from_the_newest_word(
-    ours: float,
-    replies: list[tuple[float, float]],
-    waits: float,
-    monkeypatch: pytest.MonkeyPatch,
+    ours: float, replies: list[tuple[float, float]], waits: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = _Clock()
     lease = ReadLease(NODES, ours, clock)
@@ -304,7 +301,6 @@ async def test_whoever_waits_hears_of_the_end() -> None:
 
 
 def heard(lease_seconds: float, seconds_ago: float) -> pb.NewEpochReply:
-    """Make a node's report of the writers before."""
     return pb.NewEpochReply(
         previous_read_lease_micros=round(lease_seconds * 1e6),
         previous_writer_heard_micros_ago=round(seconds_ago * 1e6),

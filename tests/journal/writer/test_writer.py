@@ -15,7 +15,6 @@ from tests.journal.writer.journal_cluster import Nodes, edits, formatted_nodes, 
 
 @pytest.fixture
 async def nodes(tmp_path: Path) -> AsyncIterator[Nodes]:
-    """Three formatted nodes."""
     async with formatted_nodes(tmp_path) as nodes:
         yield nodes
 
@@ -98,7 +97,6 @@ async def test_one_jn_missing_segments_is_no_loss(nodes: Nodes) -> None:
 
 
 async def write_next_until_in_sync(writer: QuorumWriter, first: int) -> None:
-    """Segments of three, until every node takes part again."""
     async with asyncio.timeout(30):
         while True:
             await write_segment(writer, first, first + 2)

@@ -28,7 +28,6 @@ class Replica:
 
     @property
     def counts(self) -> bool:
-        """Whether it is a whole replica, or a corrupt one."""
         return self.corrupt is not None or self.state is model.ReplicaState.FINALIZED
 
 
@@ -157,7 +156,6 @@ class BlockModel:
                 del held[name]
 
     def live(self, number: int) -> int:
-        """How many whole replicas there are."""
         return sum(one.counts and one.corrupt is None for one in self.replicas[number].values())
 
     def _gone(self, number: int) -> None:
@@ -169,7 +167,6 @@ class BlockModel:
         self.waiting.pop(number, None)
 
     def order(self, name: Name, number: int, stamp: int) -> None:
-        """Have a replica deleted."""
         orders = self.invalidations.setdefault(name, {})
         orders.pop(number, None)
         orders[number] = stamp, self.applied
@@ -189,7 +186,6 @@ class BlockModel:
         return stamp > self.seen[0] or unknown
 
     def told(self, name: Name, number: int, told: Told, *, full: bool = False) -> None:
-        """One report of one replica."""
         if number < 0:
             return
         self.forget(number, name)
@@ -259,7 +255,6 @@ class BlockModel:
         )
 
     def news(self, name: Name, number: int, told: Told, now: float) -> None:
-        """Apply one replica of an incremental report."""
         recent = self.recent.setdefault(name, {})
         _, newest = recent.get(number, (now, told.stamp))
         recent[number] = now, max(newest, told.stamp)

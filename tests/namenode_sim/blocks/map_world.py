@@ -8,18 +8,8 @@ import numpy as np
 
 from journal.model import TxId
 from namenode_sim.blocks import apply_edits, incremental_reports, reports
-from namenode_sim.blocks.model import (
-    CorruptMark,
-    Deleted,
-    Reason,
-    ReplicaState,
-    Reported,
-    Role,
-    Slot,
-    Stage,
-    Storage,
-    StorageNumber,
-)
+from namenode_sim.blocks import model as blocks_model
+from namenode_sim.blocks.model import ReplicaState, Reported, Stage
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.edits import ops
 from namenode_sim.namespace.namespace import Namespace
@@ -67,7 +57,6 @@ class World:
         assert shown(self.state) == expected(self.model)
 
     def ensure_loads(self) -> None:
-        """Fail unless a map that is loaded from the namespace has the same blocks."""
         loaded = BlockState()
         apply_edits.load(loaded, self.watched)
         loaded.map.check()
@@ -83,7 +72,6 @@ class World:
     # ---- what happens ----
 
     def edits(self, chance: Random) -> None:
-        """Clients change the namespace."""
         self.author.random.seed(chance.random())
         for _ in range(chance.randint(1, 5)):
             self.author.step(DEEDS)
@@ -149,7 +137,7 @@ class World:
         found = [(n, name) for n, held in self.model.replicas.items() for name in held]
         if found:
             number, name = chance.choice(found)
-            mark = CorruptMark(Reason.CORRUPTION_REPORTED, None)
+            mark = blocks_model.CorruptMark(blocks_model.Reason.CORRUPTION_REPORTED, None)
             self.state.mark_corrupt(self.slot(number), self.storage(name), mark)
             self.model.damaged(name, number)
 
@@ -185,7 +173,7 @@ class World:
 
     def role_changes(self, chance: Random) -> None:
         """Make the NameNode active more often than it steps down."""
-        if self.state.role is Role.STANDBY:
+        if self.state.role is blocks_model.Role.STANDBY:
             incremental_reports.activate(self.state)
             self.model.activate()
         elif chance.random() < 0.5:
@@ -207,7 +195,7 @@ class World:
             for name in held
             if self.model.blocks[number].stage is Stage.COMPLETE
         ]
-        if found and self.state.role is Role.ACTIVE:
+        if found and self.state.role is blocks_model.Role.ACTIVE:
             number, name = chance.choice(found)
             stamp = self.model.blocks[number].stamp
             self.state.invalidate(self.storage(name).number, number, stamp)
@@ -226,10 +214,10 @@ class World:
 
     # ---- draws ----
 
-    def storage(self, name: Name) -> Storage:
+    def storage(self, name: Name) -> blocks_model.Storage:
         return self.state.add_storage(*name)
 
-    def slot(self, number: int) -> Slot:
+    def slot(self, number: int) -> blocks_model.Slot:
         slot = self.state.map.find(number)
         assert slot is not None
         return slot
@@ -250,7 +238,7 @@ class World:
         if random.random() < 0.2:
             length += random.choice((-1, 1)) if length else 1
         if deletions and random.random() < 0.15:
-            return number, Deleted(stamp)
+            return number, blocks_model.Deleted(stamp)
         return number, Reported(random.choice(STATES), stamp, length)
 
 
@@ -309,12 +297,12 @@ def by_block(waiting: Iterable[tuple[int, Name, Told]]) -> list[tuple[int, dict[
     return list(found.items())
 
 
-def name_of(state: BlockState, number: StorageNumber) -> Name:
+def name_of(state: BlockState, number: blocks_model.StorageNumber) -> Name:
     storage = state.map.storages.at(number)
     return storage.node, storage.uuid
 
 
-def replicas_of(state: BlockState, slot: Slot) -> dict[Name, Replica]:
+def replicas_of(state: BlockState, slot: blocks_model.Slot) -> dict[Name, Replica]:
     block, found = state.map.block(slot), {}
     for number in state.map.storages_of(slot):
         found[name_of(state, number)] = Replica(ReplicaState.FINALIZED, block.stamp, block.length)

@@ -56,8 +56,7 @@ def test_a_row_that_is_given_back_is_used_again_and_says_only_what_its_new_block
 def test_many_complete_blocks_at_once_have_the_rows_behind_the_others() -> None:
     columns = BlockColumns()
     columns.add(*FIRST)
-    blocks = np.array([SECOND, THIRD, (0, 2, 3, 4, 5, 6)])
-    ids, lengths, stamps, files, expected, _ = blocks.T
+    ids, lengths, stamps, files, expected, _ = np.array([SECOND, THIRD, (0, 2, 3, 4, 5, 6)]).T
     first = columns.extend(ids, lengths, stamps, files, expected.astype(np.uint16))
     assert (first, len(columns)) == (1, 4)
     assert [row(columns, slot) for slot in range(4)] == [

@@ -8,27 +8,9 @@ from namenode_sim.blocks import incremental_reports, reports
 from namenode_sim.blocks.incremental_reports import RECENT_LIMIT, RECENT_SECONDS
 from namenode_sim.blocks.model import Deleted, Reason, Reported
 from namenode_sim.blocks.postponed_reports import ReplicaReport
-from namenode_sim.namespace.changes import (
-    BlockAdded,
-    BlockIdGiven,
-    BlocksGone,
-    StampGiven,
-)
-from tests.namenode_sim.blocks.test_reports import (
-    FILE,
-    FINALIZED,
-    RBW,
-    RWR,
-    B,
-    a_map,
-    added,
-    corrupt,
-    good,
-    orders,
-    reported,
-    told,
-    written,
-)
+from namenode_sim.namespace.changes import BlockAdded, BlockIdGiven, BlocksGone, StampGiven
+from tests.namenode_sim.blocks import test_reports as given
+from tests.namenode_sim.blocks.test_reports import FINALIZED, RBW, B, a_map, added, told, written
 
 WHOLE: Final = Reported(FINALIZED, 1001, 700)
 
@@ -37,7 +19,7 @@ WHOLE: Final = Reported(FINALIZED, 1001, 700)
 ARRIVED: Final = {
     "a final replica": (WHOLE, 1),
     "a replica being written": (Reported(RBW, 1001, 0), 2),
-    "a replica that waits for its recovery": (Reported(RWR, 1001, 0), 2),
+    "a replica that waits for its recovery": (Reported(given.RWR, 1001, 0), 2),
     "a deleted replica": (Deleted(1001), 2),
 }
 """What is reported, and how many of two replicas are still on their way."""
@@ -153,7 +135,7 @@ def test_a_replica_that_is_here_is_doubted_once() -> None:
 def test_a_replica_that_a_full_report_lacks_is_gone_for_ten_minutes(later: float) -> None:
     state, one, _ = a_map(*written(), *written(B + 1))
     told(state, one, (B, WHOLE))
-    reported(state, one, made_after=1.0)
+    given.reported(state, one, made_after=1.0)
     one.confirmed = True
     told(state, one, (B + 1, GONE), now=1.0 + later)
     told(state, one, (B, WHOLE), now=1.0 + later)
@@ -221,7 +203,7 @@ def test_an_active_has_an_unknown_replica_deleted_but_for_first_reports_of_the_s
     state.set_starting(starting=starting)
     one.reports = reports
     incremental_reports.take_in(state, one, B, Reported(FINALIZED, 2000, 300), of_full_report=full)
-    assert (state.map.safe_counts()[2], orders(state)) == (in_future, ordered)
+    assert (state.map.safe_counts()[2], given.orders(state)) == (in_future, ordered)
 
 
 @pytest.mark.parametrize("active", [False, True], ids=["standby", "active"])
@@ -283,7 +265,7 @@ def test_an_old_stamp_is_late_when_the_storage_has_told_the_blocks_own(
     incremental_reports.activate(state)
     told(state, one, *((B, item) for item in news))
     told(state, one, (B, Reported(RBW, 1001, 1002)))
-    assert corrupt(state) == ([] if is_late else [Reason.GENSTAMP_MISMATCH])
+    assert given.corrupt(state) == ([] if is_late else [Reason.GENSTAMP_MISMATCH])
 
 
 def test_an_old_stamp_is_not_late_when_the_storage_holds_a_stamp_of_another_writing() -> None:
@@ -292,7 +274,7 @@ def test_an_old_stamp_is_not_late_when_the_storage_holds_a_stamp_of_another_writ
     incremental_reports.activate(state)
     told(state, one, (B, Reported(RBW, 1003, 1002)))
     told(state, one, (B, Reported(RBW, 1001, 0)))
-    assert corrupt(state) == [Reason.GENSTAMP_MISMATCH]
+    assert given.corrupt(state) == [Reason.GENSTAMP_MISMATCH]
 
 
 # ---- deletions, and the role ----
@@ -304,7 +286,7 @@ def test_a_deletion_that_is_from_the_future_waits_on_a_standby(*, active: bool) 
     if active:
         incremental_reports.activate(state)
     told(state, one, (B, WHOLE), (B, Deleted(1002)))
-    assert (good(state), len(state.postponed_reports)) == (([], 0) if active else (["n1"], 1))
+    assert (given.good(state), len(state.postponed_reports)) == (([], 0) if active else (["n1"], 1))
 
 
 def test_what_waits_is_judged_by_a_new_active() -> None:
@@ -314,8 +296,8 @@ def test_what_waits_is_judged_by_a_new_active() -> None:
     told(state, other, (B, Reported(FINALIZED, 1002, 900)))
     incremental_reports.activate(state)
     state.map.check()
-    assert (len(state.postponed_reports), orders(state)) == (0, {("n1", B + 9): 1009})
-    assert corrupt(state) == [Reason.GENSTAMP_MISMATCH] * 2
+    assert (len(state.postponed_reports), given.orders(state)) == (0, {("n1", B + 9): 1009})
+    assert given.corrupt(state) == [Reason.GENSTAMP_MISMATCH] * 2
 
 
 GIVEN: Final = {
@@ -328,7 +310,7 @@ GIVEN: Final = {
 def test_an_active_has_seen_what_was_given_out_and_what_was_shown(
     changes: list[StampGiven | BlockIdGiven], stamp: int, block_id: int
 ) -> None:
-    state, *_ = a_map(BlockAdded(FILE, B + 5, 0, 1005, 3, complete=True), *changes)
+    state, *_ = a_map(BlockAdded(given.FILE, B + 5, 0, 1005, 3, complete=True), *changes)
     assert (state.ids.seen_stamp, state.ids.seen_id) == (1005, B + 5)
     incremental_reports.activate(state)
     assert (state.ids.seen_stamp, state.ids.seen_id) == (stamp, block_id)

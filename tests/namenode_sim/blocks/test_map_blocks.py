@@ -5,43 +5,20 @@ from typing import Final
 
 import pytest
 
-from namenode_sim.blocks import incremental_reports
+from namenode_sim.blocks import incremental_reports, model
 from namenode_sim.blocks.block_ids import BlockIds
-from namenode_sim.blocks.model import (
-    Construction,
-    CorruptMark,
-    Cut,
-    Location,
-    Reason,
-    Reported,
-    Slot,
-    Stage,
-    StorageNumber,
-)
 from namenode_sim.blocks.needed import Priority
 from namenode_sim.blocks.recheck_queue import Recheck
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.namespace.changes import BlockChange, BlocksGone, BlocksMoved, ReplicationSet
 from namenode_sim.namespace.state import FIRST_BLOCK_ID, FIRST_GENERATION_STAMP, Counters
-from tests.namenode_sim.blocks.test_reports import (
-    FILE,
-    FINALIZED,
-    RBW,
-    B,
-    a_map,
-    added,
-    after,
-    closed,
-    orders,
-    stage_of,
-    told,
-    written,
-)
+from tests.namenode_sim.blocks import test_reports
+from tests.namenode_sim.blocks.test_reports import FINALIZED, B, a_map, added, after, told, written
 
 NEW: Final = FIRST_BLOCK_ID + 1
 
 
-def slot_of(state: BlockState, block_id: int = B) -> Slot:
+def slot_of(state: BlockState, block_id: int = B) -> model.Slot:
     slot = state.map.find(block_id)
     assert slot is not None
     return slot
@@ -71,7 +48,7 @@ def test_a_block_is_safe_with_so_many_replicas(minimum: int, given: int | None, 
     after(state, written())
     safe = [state.map.safe_counts()[1]]
     for node in ("n1", "n2"):
-        told(state, state.add_storage(node, "a"), (B, Reported(FINALIZED, 1001, 700)))
+        told(state, state.add_storage(node, "a"), (B, model.Reported(FINALIZED, 1001, 700)))
         safe.append(state.map.safe_counts()[1])
     assert safe == [int(count >= needs) for count in range(3)]
 
@@ -79,11 +56,11 @@ def test_a_block_is_safe_with_so_many_replicas(minimum: int, given: int | None, 
 def test_corrupt_replicas_make_no_block_safe() -> None:
     state, one, other = a_map(*written())
     for storage in (one, other):
-        told(state, storage, (B, Reported(FINALIZED, 1001, 700)))
+        told(state, storage, (B, model.Reported(FINALIZED, 1001, 700)))
     slot = slot_of(state)
     found = [(state.map.live(slot), state.map.safe_counts()[1])]
     for storage in (one, other):
-        state.mark_corrupt(slot, storage, CorruptMark(Reason.CORRUPTION_REPORTED, 1001))
+        state.mark_corrupt(slot, storage, model.CorruptMark(model.Reason.CORRUPTION_REPORTED, 1001))
         found.append((state.map.live(slot), state.map.safe_counts()[1]))
     assert found == [(2, 1), (1, 1), (0, 0)]
 
@@ -108,7 +85,7 @@ def test_to_a_map_without_blocks_all_is_new_but_the_first_stamp_and_id(
 
 def test_a_block_is_shown_by_its_own_id_and_stamp() -> None:
     state = BlockState()
-    state.add_block(FILE, NEW + 5, NEW + 7, NEW + 6, 3, Stage.COMPLETE)
+    state.add_block(test_reports.FILE, NEW + 5, NEW + 7, NEW + 6, 3, model.Stage.COMPLETE)
     assert (state.ids.seen_id, state.ids.seen_stamp) == (NEW + 5, NEW + 6)
 
 
@@ -154,22 +131,22 @@ def test_striped_groups_have_ids_below_zero_and_do_not_count(block_id: int, comp
 def test_a_block_that_is_not_complete_has_a_construction() -> None:
     state, *_ = a_map(*written())
     slot = slot_of(state)
-    state.set_stage(slot, Stage.UNDER_CONSTRUCTION)
+    state.set_stage(slot, model.Stage.UNDER_CONSTRUCTION)
     state.map.check()
-    state.cut_block(slot, Cut(300, 1002, B))
+    state.cut_block(slot, model.Cut(300, 1002, B))
     construction = state.map.construction(slot)
-    state.set_stage(slot, Stage.UNDER_RECOVERY)
+    state.set_stage(slot, model.Stage.UNDER_RECOVERY)
     state.map.check()
     assert state.map.construction(slot) is construction
-    assert construction == Construction(cut=Cut(300, 1002, B))
+    assert construction == model.Construction(cut=model.Cut(300, 1002, B))
 
 
 def test_of_a_block_that_was_just_written_the_replicas_that_are_not_reported_are_awaited() -> None:
     state, one, other = a_map(*added())
     state.rechecks.start()
-    told(state, one, (B, Reported(FINALIZED, 1001, 700)))
-    told(state, other, (B, Reported(RBW, 1001, 0)))
-    state.set_stage(slot_of(state), Stage.COMPLETE)
+    told(state, one, (B, model.Reported(FINALIZED, 1001, 700)))
+    told(state, other, (B, model.Reported(test_reports.RBW, 1001, 0)))
+    state.set_stage(slot_of(state), model.Stage.COMPLETE)
     assert state.rechecks.pop() == Recheck(slot_of(state), None, (other.number,))
     assert state.rechecks.pop() is None
 
@@ -181,7 +158,7 @@ def test_another_number_of_replicas_has_a_block_judged_where_somebody_judges(
     state, *_ = a_map(*written(), *written(B + 1))
     if judged:
         state.rechecks.start()
-    after(state, [ReplicationSet((B,), 5), BlocksMoved((B + 1,), FILE + 1, 7)])
+    after(state, [ReplicationSet((B,), 5), BlocksMoved((B + 1,), test_reports.FILE + 1, 7)])
     slots = [slot_of(state, number) for number in (B, B + 1)]
     assert [state.map.block(slot).expected for slot in slots] == [5, 7]
     found = [state.rechecks.pop() for _ in range(3)]
@@ -196,29 +173,36 @@ def test_an_active_has_each_replica_of_a_block_that_is_gone_deleted_by_its_own_s
     state, one, other = a_map(*added(B, 1002))
     third, fourth = state.add_storage("n3", "a"), state.add_storage("n4", "a")
     incremental_reports.activate(state)
-    told(state, one, (B, Reported(FINALIZED, 1003, 700)))
-    told(state, other, (B, Reported(RBW, 1002, 0)))
-    told(state, third, (B, Reported(RBW, 1001, 0)))
-    state.mark_corrupt(slot_of(state), fourth, CorruptMark(Reason.CORRUPTION_REPORTED, None))
+    told(state, one, (B, model.Reported(FINALIZED, 1003, 700)))
+    told(state, other, (B, model.Reported(test_reports.RBW, 1002, 0)))
+    told(state, third, (B, model.Reported(test_reports.RBW, 1001, 0)))
+    state.mark_corrupt(
+        slot_of(state), fourth, model.CorruptMark(model.Reason.CORRUPTION_REPORTED, None)
+    )
     after(state, [BlocksGone((B,))])
     state.map.check()
-    assert orders(state) == {("n1", B): 1003, ("n2", B): 1002, ("n3", B): 1001, ("n4", B): 1002}
+    assert test_reports.orders(state) == {
+        ("n1", B): 1003,
+        ("n2", B): 1002,
+        ("n3", B): 1001,
+        ("n4", B): 1002,
+    }
 
 
-def everywhere(state: BlockState) -> Slot:
+def everywhere(state: BlockState) -> model.Slot:
     """Add a block of which there is a note in every part of the map."""
     slot = slot_of(state)
     for number, storage in enumerate(state.map.storages):
         if number:
-            told(state, storage, (B, Reported(FINALIZED, 1001, 700)))
-    state.order_deletion(slot, StorageNumber(1), now=1.0)
-    mark = CorruptMark(Reason.CORRUPTION_REPORTED, 1001)
-    state.mark_corrupt(slot, state.map.storages.at(StorageNumber(2)), mark)
+            told(state, storage, (B, model.Reported(FINALIZED, 1001, 700)))
+    state.order_deletion(slot, model.StorageNumber(1), now=1.0)
+    mark = model.CorruptMark(model.Reason.CORRUPTION_REPORTED, 1001)
+    state.mark_corrupt(slot, state.map.storages.at(model.StorageNumber(2)), mark)
     state.needed.put(slot, Priority.LOW)
     state.rechecks.postpone(slot)
     state.rechecks.start()
     state.rechecks.hint(slot, "n1")
-    state.rechecks.wait_for(slot, (StorageNumber(0),))
+    state.rechecks.wait_for(slot, (model.StorageNumber(0),))
     return slot
 
 
@@ -246,7 +230,7 @@ def test_nothing_is_left_of_a_block_that_is_gone(
 
 def test_what_waits_for_a_block_goes_with_it() -> None:
     state, one, _ = a_map(*written())
-    told(state, one, (B, Reported(RBW, 1002, 700)))
+    told(state, one, (B, model.Reported(test_reports.RBW, 1002, 700)))
     assert len(state.postponed_reports) == 1
     after(state, [BlocksGone((B,))])
     assert len(state.postponed_reports) == 0
@@ -259,21 +243,21 @@ def test_a_standby_recovers_no_block_and_leaves_the_rest_of_a_construction() -> 
     """One block is committed, one is being recovered and to be cut, one is being written."""
     state, one, _ = a_map(*added(), *added(B + 1), *added(B + 2))
     incremental_reports.activate(state)
-    after(state, closed())
-    place = Location(one.number, RBW, 1001, 0)
-    plain = Construction((place,), cut=Cut(300, 1002, B + 1))
+    after(state, test_reports.closed())
+    place = model.Location(one.number, test_reports.RBW, 1001, 0)
+    plain = model.Construction((place,), cut=model.Cut(300, 1002, B + 1))
     for number in (B + 1, B + 2):
         slot = slot_of(state, number)
         state.note(slot, one, place)
-        state.cut_block(slot, Cut(300, 1002, B + 1))
+        state.cut_block(slot, model.Cut(300, 1002, B + 1))
     state.note_recovery(slot_of(state, B + 1), 1002, 5.0, frozenset({one.number}))
-    state.set_stage(slot_of(state, B + 1), Stage.UNDER_RECOVERY)
+    state.set_stage(slot_of(state, B + 1), model.Stage.UNDER_RECOVERY)
     state.demote()
     state.map.check()
-    assert [stage_of(state, number) for number in (B, B + 1, B + 2)] == [
-        Stage.COMMITTED,
-        Stage.UNDER_CONSTRUCTION,
-        Stage.UNDER_CONSTRUCTION,
+    assert [test_reports.stage_of(state, number) for number in (B, B + 1, B + 2)] == [
+        model.Stage.COMMITTED,
+        model.Stage.UNDER_CONSTRUCTION,
+        model.Stage.UNDER_CONSTRUCTION,
     ]
     assert [state.map.construction(slot_of(state, number)) for number in (B + 1, B + 2)] == [
         plain,
@@ -292,6 +276,6 @@ def test_a_change_of_the_role_forgets_what_was_judged(becomes: str) -> None:
     else:
         incremental_reports.activate(state)
     state.map.check()
-    assert (orders(state), list(state.map.pending_deletions)) == ({}, [])
+    assert (test_reports.orders(state), list(state.map.pending_deletions)) == ({}, [])
     assert (state.needed.priority(slot), list(state.rechecks.postponed)) == (None, [])
     assert not state.rechecks.is_started()

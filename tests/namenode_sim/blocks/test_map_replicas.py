@@ -5,74 +5,52 @@ from typing import Final
 
 import pytest
 
-from namenode_sim.blocks import incremental_reports
-from namenode_sim.blocks.model import (
-    CorruptMark,
-    Location,
-    Reason,
-    ReplicaState,
-    Reported,
-    Slot,
-    Storage,
-)
+from namenode_sim.blocks import incremental_reports, model
 from namenode_sim.blocks.state import BlockState
+from tests.namenode_sim.blocks import test_reports
 from tests.namenode_sim.blocks.test_map_blocks import slot_of
-from tests.namenode_sim.blocks.test_reports import (
-    FINALIZED,
-    RBW,
-    RWR,
-    B,
-    a_map,
-    added,
-    after,
-    closed,
-    corrupt,
-    good,
-    orders,
-    told,
-    written,
-)
+from tests.namenode_sim.blocks.test_reports import FINALIZED, RBW, B, a_map, added, told, written
 
-DAMAGED, OTHER_STAMP = Reason.CORRUPTION_REPORTED, Reason.GENSTAMP_MISMATCH
-WHOLE: Final = Reported(FINALIZED, 1001, 700)
+DAMAGED, OTHER_STAMP = model.Reason.CORRUPTION_REPORTED, model.Reason.GENSTAMP_MISMATCH
+WHOLE: Final = model.Reported(FINALIZED, 1001, 700)
 
-Place = tuple[int, ReplicaState, int, int]
+Place = tuple[int, model.ReplicaState, int, int]
 """A storage's number, and the state, stamp and length of what it has."""
 
 
 def places(state: BlockState, block_id: int = B) -> list[Place]:
-    """Where a block is being written."""
     locations = state.map.construction(slot_of(state, block_id)).locations
     return [(one.storage, one.state, one.stamp, one.length) for one in locations]
 
 
 def holding(state: BlockState) -> list[int]:
-    """Return the storages with a cell of the block."""
     return [int(number) for number in state.map.storages_of(slot_of(state))]
 
 
 # ---- good replicas ----
 
 FORGIVEN: Final = {
-    Reason.GENSTAMP_MISMATCH: True,
-    Reason.SIZE_MISMATCH: False,
-    Reason.INVALID_STATE: False,
-    Reason.CORRUPTION_REPORTED: False,
+    model.Reason.GENSTAMP_MISMATCH: True,
+    model.Reason.SIZE_MISMATCH: False,
+    model.Reason.INVALID_STATE: False,
+    model.Reason.CORRUPTION_REPORTED: False,
 }
 
 
 @pytest.mark.parametrize(("reason", "forgiven"), FORGIVEN.items(), ids=lambda one: str(one))
 def test_a_good_replica_takes_the_place_of_one_with_a_wrong_stamp(
-    reason: Reason, *, forgiven: bool
+    reason: model.Reason, *, forgiven: bool
 ) -> None:
     """It was to be deleted by the wrong stamp, and stays then."""
     state, one, _ = a_map(*written())
     slot = slot_of(state)
-    state.mark_corrupt(slot, one, CorruptMark(reason, 1000))
+    state.mark_corrupt(slot, one, model.CorruptMark(reason, 1000))
     state.order_deletion(slot, one.number, now=1.0)
     state.take(slot, one)
     state.map.check()
-    assert (good(state), corrupt(state)) == ((["n1"], []) if forgiven else ([], [reason]))
+    assert (test_reports.good(state), test_reports.corrupt(state)) == (
+        (["n1"], []) if forgiven else ([], [reason])
+    )
     assert list(state.map.pending_deletions) == ([] if forgiven else [(slot, one.number)])
 
 
@@ -80,7 +58,7 @@ def test_of_two_wrong_stamps_one_is_forgiven() -> None:
     state, one, other = a_map(*written())
     slot = slot_of(state)
     for storage in (one, other):
-        state.mark_corrupt(slot, storage, CorruptMark(OTHER_STAMP, 1000))
+        state.mark_corrupt(slot, storage, model.CorruptMark(OTHER_STAMP, 1000))
     state.take(slot, one)
     state.map.check()
     assert list(state.map.corrupt_marks(slot)) == [other.number]
@@ -99,11 +77,11 @@ def test_a_good_replica_that_is_to_go_is_still_to_go_when_it_is_reported_again()
 def test_a_damaged_replica_of_a_committed_block_completes_nothing() -> None:
     state, one, _ = a_map(*added())
     incremental_reports.activate(state)
-    after(state, closed())
+    test_reports.after(state, test_reports.closed())
     slot = slot_of(state)
-    state.mark_corrupt(slot, one, CorruptMark(DAMAGED, 1001))
+    state.mark_corrupt(slot, one, model.CorruptMark(DAMAGED, 1001))
     told(state, one, (B, WHOLE))
-    assert (corrupt(state), places(state)) == ([DAMAGED], [])
+    assert (test_reports.corrupt(state), places(state)) == ([DAMAGED], [])
 
 
 # ---- corrupt replicas ----
@@ -114,27 +92,27 @@ def test_a_replica_that_is_found_corrupt_is_no_longer_to_go_by_another_stamp() -
     slot = slot_of(state)
     told(state, one, (B, WHOLE))
     state.order_deletion(slot, one.number, now=1.0)
-    state.mark_corrupt(slot, one, CorruptMark(OTHER_STAMP, 1000))
+    state.mark_corrupt(slot, one, model.CorruptMark(OTHER_STAMP, 1000))
     state.map.check()
     assert list(state.map.pending_deletions) == []
 
 
 OWN: Final = {
     "a good one": (None, 1001),
-    "a corrupt one": (CorruptMark(OTHER_STAMP, 1000), 1000),
-    "a corrupt one whose stamp was not told": (CorruptMark(DAMAGED, None), 1001),
+    "a corrupt one": (model.CorruptMark(OTHER_STAMP, 1000), 1000),
+    "a corrupt one whose stamp was not told": (model.CorruptMark(DAMAGED, None), 1001),
 }
 
 
 @pytest.mark.parametrize(("mark", "stamp"), OWN.values(), ids=OWN)
-def test_a_replica_is_to_go_by_its_own_stamp(mark: CorruptMark | None, stamp: int) -> None:
+def test_a_replica_is_to_go_by_its_own_stamp(mark: model.CorruptMark | None, stamp: int) -> None:
     state, one, _ = a_map(*written())
     slot = slot_of(state)
     told(state, one, (B, WHOLE))
     if mark is not None:
         state.mark_corrupt(slot, one, mark)
     state.order_deletion(slot, one.number, now=1.0)
-    assert (orders(state), list(state.map.pending_deletions)) == (
+    assert (test_reports.orders(state), list(state.map.pending_deletions)) == (
         {("n1", B): stamp},
         [(slot, one.number)],
     )
@@ -143,8 +121,8 @@ def test_a_replica_is_to_go_by_its_own_stamp(mark: CorruptMark | None, stamp: in
 def test_a_replica_that_is_found_corrupt_is_not_being_written_any_more() -> None:
     state, one, other = a_map(*added())
     for storage in (one, other):
-        told(state, storage, (B, Reported(RBW, 1001, 0)))
-    state.mark_corrupt(slot_of(state), one, CorruptMark(DAMAGED, 1001))
+        told(state, storage, (B, model.Reported(RBW, 1001, 0)))
+    state.mark_corrupt(slot_of(state), one, model.CorruptMark(DAMAGED, 1001))
     state.map.check()
     assert places(state) == [(other.number, RBW, 1001, 0)]
 
@@ -153,7 +131,7 @@ def test_a_replica_that_is_found_corrupt_is_not_being_written_any_more() -> None
 
 NEWER: Final = {
     "the same again, longer": (RBW, 1001, 0, RBW, 1001, 5, True),
-    "its DataNode began anew": (RBW, 1001, 5, RWR, 1001, 5, True),
+    "its DataNode began anew": (RBW, 1001, 5, test_reports.RWR, 1001, 5, True),
     "it is final": (RBW, 1001, 5, FINALIZED, 1001, 5, True),
     "it was final": (FINALIZED, 1001, 5, RBW, 1001, 5, False),
     "it is final again, longer": (FINALIZED, 1001, 5, FINALIZED, 1001, 6, True),
@@ -169,10 +147,10 @@ NEWER: Final = {
     ids=NEWER,
 )
 def test_the_newest_replica_of_a_storage_counts(
-    state_before: ReplicaState,
+    state_before: model.ReplicaState,
     stamp_before: int,
     length_before: int,
-    replica: ReplicaState,
+    replica: model.ReplicaState,
     stamp: int,
     length: int,
     *,
@@ -181,7 +159,7 @@ def test_the_newest_replica_of_a_storage_counts(
     state, one, _ = a_map(*added())
     slot, before = slot_of(state), (state_before, stamp_before, length_before)
     for found in (before, (replica, stamp, length)):
-        state.note(slot, one, Location(one.number, *found))
+        state.note(slot, one, model.Location(one.number, *found))
         state.map.check()
     kept = (replica, stamp, length) if counts else before
     assert places(state) == [(one.number, *kept)]
@@ -189,12 +167,12 @@ def test_the_newest_replica_of_a_storage_counts(
 
 
 REWRITTEN: Final = {
-    "the replica that was damaged": (CorruptMark(DAMAGED, 1002), 1002, False),
-    "a replica of any stamp was damaged": (CorruptMark(DAMAGED, None), 1002, False),
-    "a newer one than the damaged": (CorruptMark(DAMAGED, 1001), 1002, True),
-    "a newer one than that with a wrong stamp": (CorruptMark(OTHER_STAMP, 1001), 1002, True),
-    "one with the stamp that was wrong": (CorruptMark(OTHER_STAMP, 1002), 1002, True),
-    "one whose length was wrong": (CorruptMark(Reason.SIZE_MISMATCH, 1002), 1002, True),
+    "the replica that was damaged": (model.CorruptMark(DAMAGED, 1002), 1002, False),
+    "a replica of any stamp was damaged": (model.CorruptMark(DAMAGED, None), 1002, False),
+    "a newer one than the damaged": (model.CorruptMark(DAMAGED, 1001), 1002, True),
+    "a newer one than that with a wrong stamp": (model.CorruptMark(OTHER_STAMP, 1001), 1002, True),
+    "one with the stamp that was wrong": (model.CorruptMark(OTHER_STAMP, 1002), 1002, True),
+    "one whose length was wrong": (model.CorruptMark(model.Reason.SIZE_MISMATCH, 1002), 1002, True),
 }
 """What is corrupt, the stamp that is reported then, and whether that replica counts."""
 
@@ -202,25 +180,25 @@ REWRITTEN: Final = {
 @pytest.mark.parametrize("replica", [RBW, FINALIZED], ids=["being written", "final"])
 @pytest.mark.parametrize(("mark", "stamp", "counts"), REWRITTEN.values(), ids=REWRITTEN)
 def test_a_damaged_replica_stays_corrupt_until_it_is_rewritten_with_another_stamp(
-    mark: CorruptMark, stamp: int, replica: ReplicaState, *, counts: bool
+    mark: model.CorruptMark, stamp: int, replica: model.ReplicaState, *, counts: bool
 ) -> None:
     state, one, _ = a_map(*added(B, 1002))
     incremental_reports.activate(state)
     state.mark_corrupt(slot_of(state), one, mark)
-    told(state, one, (B, Reported(replica, stamp, 7)))
-    assert corrupt(state) == ([] if counts else [mark.reason])
+    told(state, one, (B, model.Reported(replica, stamp, 7)))
+    assert test_reports.corrupt(state) == ([] if counts else [mark.reason])
     assert places(state) == ([(one.number, replica, stamp, 7)] if counts else [])
 
 
 @pytest.mark.parametrize("first", [RBW, FINALIZED], ids=["first being written", "first final"])
 @pytest.mark.parametrize("second", [RBW, FINALIZED], ids=["then being written", "then final"])
 def test_a_datanode_writes_a_block_on_the_last_of_its_storages_that_tells_of_it(
-    first: ReplicaState, second: ReplicaState
+    first: model.ReplicaState, second: model.ReplicaState
 ) -> None:
     state, one, other = a_map(*added())
     beside = state.add_storage("n1", "b")
     for storage, replica in ((other, RBW), (one, first), (beside, second)):
-        told(state, storage, (B, Reported(replica, 1001, 0)))
+        told(state, storage, (B, model.Reported(replica, 1001, 0)))
     assert places(state) == [(other.number, RBW, 1001, 0), (beside.number, second, 1001, 0)]
     assert holding(state) == ([beside.number] if second is FINALIZED else [])
 
@@ -229,8 +207,8 @@ def test_a_corrupt_replica_takes_the_place_of_one_being_written_beside_it() -> N
     state, one, _ = a_map(*added(B, 1002))
     beside = state.add_storage("n1", "b")
     incremental_reports.activate(state)
-    told(state, one, (B, Reported(RBW, 1002, 0)))
-    told(state, beside, (B, Reported(RBW, 1001, 0)))
+    told(state, one, (B, model.Reported(RBW, 1002, 0)))
+    told(state, beside, (B, model.Reported(RBW, 1001, 0)))
     assert (places(state), holding(state)) == ([], [beside.number])
 
 
@@ -267,8 +245,8 @@ def test_what_was_told_of_a_new_pipeline_stays(
     slot = slot_of(state)
     for place in before:
         storage = storages[place[0]]
-        state.note(slot, storage, Location(storage.number, *place[1:]))
-    expected = [Location(storages[number].number, RBW, 1002, 0) for number in asked]
+        state.note(slot, storage, model.Location(storage.number, *place[1:]))
+    expected = [model.Location(storages[number].number, RBW, 1002, 0) for number in asked]
     state.expect(slot, tuple(expected))
     state.map.check()
     assert places(state) == then
@@ -277,21 +255,21 @@ def test_what_was_told_of_a_new_pipeline_stays(
 # ---- storages that are emptied, or reported anew ----
 
 
-def with_three_blocks() -> tuple[BlockState, Storage, Storage]:
+def with_three_blocks() -> tuple[BlockState, model.Storage, model.Storage]:
     """Three complete blocks on both storages, one block being written, and a report that waits."""
     state, one, other = a_map(
         *written(), *written(B + 1), *written(B + 2), *added(B + 3), *added(B + 4)
     )
     for storage in (one, other):
         told(state, storage, *((B + number, WHOLE) for number in range(3)))
-        told(state, storage, (B + 3, Reported(RBW, 1001, 0)))
+        told(state, storage, (B + 3, model.Reported(RBW, 1001, 0)))
         told(state, storage, (B + 9, WHOLE))
         state.invalidate(storage.number, B - 9, 900)
         storage.reports, storage.confirmed, storage.heartbeated = 4, True, True
     return state, one, other
 
 
-GONE: Final[dict[str, Callable[[BlockState, Storage], None]]] = {
+GONE: Final[dict[str, Callable[[BlockState, model.Storage], None]]] = {
     "emptied": BlockState.empty_storage,
     "removed": BlockState.remove_storage,
 }
@@ -299,18 +277,18 @@ GONE: Final[dict[str, Callable[[BlockState, Storage], None]]] = {
 
 @pytest.mark.parametrize("goes", GONE.values(), ids=GONE)
 def test_nothing_counts_that_a_storage_had_which_is_gone(
-    goes: Callable[[BlockState, Storage], None],
+    goes: Callable[[BlockState, model.Storage], None],
 ) -> None:
     state, one, other = with_three_blocks()
     before = state.map.construction(slot_of(state, B + 4))
     goes(state, one)
     state.map.check()
-    assert [good(state, B + number) for number in range(3)] == [["n2"]] * 3
+    assert [test_reports.good(state, B + number) for number in range(3)] == [["n2"]] * 3
     assert (len(one.slots), len(other.slots)) == (0, 3)
     assert places(state, B + 3) == [(other.number, RBW, 1001, 0)]
     assert state.map.construction(slot_of(state, B + 4)) == before
     assert [number for _, number, _ in state.postponed_reports] == [other.number]
-    assert orders(state) == {("n2", B - 9): 900}
+    assert test_reports.orders(state) == {("n2", B - 9): 900}
     assert (one.reports, one.confirmed, one.heartbeated, one.recent) == (0, False, False, {})
     assert (other.reports, other.confirmed, other.heartbeated) == (4, True, True)
     assert (state.map.storages.find("n1", "a") is None) == (goes is GONE["removed"])
@@ -318,16 +296,20 @@ def test_nothing_counts_that_a_storage_had_which_is_gone(
 
 def test_a_datanode_that_registers_anew_still_has_its_replicas_and_has_told_nothing() -> None:
     state, one, other = with_three_blocks()
-    doomed: list[Slot] = [slot_of(state, B + number) for number in (0, 1)]
+    doomed: list[model.Slot] = [slot_of(state, B + number) for number in (0, 1)]
     for slot in doomed:
         state.order_deletion(slot, one.number, now=1.0)
-    state.mark_corrupt(doomed[1], one, CorruptMark(OTHER_STAMP, 1000))
+    state.mark_corrupt(doomed[1], one, model.CorruptMark(OTHER_STAMP, 1000))
     state.order_deletion(doomed[1], one.number, now=2.0)
     state.invalidations.clear()  # the orders have left
     state.registered("n1")
     state.map.check()
-    assert orders(state) == {("n1", B): 1001, ("n1", B + 1): 1000}
-    assert [good(state, B + number) for number in range(3)] == [["n1", "n2"], ["n2"], ["n1", "n2"]]
+    assert test_reports.orders(state) == {("n1", B): 1001, ("n1", B + 1): 1000}
+    assert [test_reports.good(state, B + number) for number in range(3)] == [
+        ["n1", "n2"],
+        ["n2"],
+        ["n1", "n2"],
+    ]
     assert places(state, B + 3) == [(n.number, RBW, 1001, 0) for n in (one, other)]
     assert [number for _, number, _ in state.postponed_reports] == [other.number]
     assert (one.reports, one.confirmed, one.heartbeated, one.recent) == (0, False, False, {})

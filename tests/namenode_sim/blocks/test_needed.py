@@ -31,11 +31,7 @@ URGENCY: Final = {
     ("live", "coming", "expected", "spread", "wanted"), URGENCY.values(), ids=URGENCY
 )
 def test_urgency(
-    live: int,
-    coming: int,
-    expected: int,
-    spread: bool,
-    wanted: Priority | None,
+    live: int, coming: int, expected: int, spread: bool, wanted: Priority | None
 ) -> None:
     assert priority(live, coming, expected, spread=spread) is wanted
 
@@ -88,8 +84,7 @@ def test_queues_are_what_sets_are() -> None:
                 assert needed.size(one) == len(needed.listed(one))
             assert len(needed) == len(model)
             copied = {slot for slot, one in model.items() if one in COPIED}
-            taken = {slot for _ in range(400) for slot in needed.take(3)}
-            assert copied <= taken
+            assert copied <= {slot for _ in range(400) for slot in needed.take(3)}
     assert len(seen) == len(slots)
     needed.clear()
     assert (len(needed), needed.take(10)) == (0, [])

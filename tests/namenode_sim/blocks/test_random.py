@@ -44,7 +44,6 @@ TestMachine.settings = settings(max_examples=60, stateful_step_count=30, deadlin
 
 
 def play(seed: int, steps: int = 120) -> None:
-    """One long program."""
     chance = Random(seed)
     world = World(chance)
     for step in range(steps):

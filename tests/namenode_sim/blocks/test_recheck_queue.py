@@ -15,7 +15,6 @@ def started() -> RecheckQueue:
 
 
 def popped(touched: RecheckQueue) -> list[Recheck]:
-    """All that is to be judged."""
     found: list[Recheck] = []
     while (touch := touched.pop()) is not None:
         found.append(touch)

@@ -7,16 +7,9 @@ import pytest
 
 from namenode_sim.blocks.model import Reported, Slot, Storage
 from namenode_sim.blocks.state import BlockState
+from tests.namenode_sim.blocks import test_reports as given
 from tests.namenode_sim.blocks.test_map_blocks import slot_of
-from tests.namenode_sim.blocks.test_reports import (
-    FINALIZED,
-    B,
-    a_map,
-    good,
-    reported,
-    told,
-    written,
-)
+from tests.namenode_sim.blocks.test_reports import FINALIZED, B, a_map, written
 
 BLOCKS = (B, B + 1, B + 2)
 
@@ -27,7 +20,7 @@ def on_all(count: int) -> tuple[BlockState, list[Storage], list[Slot]]:
     storages = [one, other, *(state.add_storage(f"n{n}", "a") for n in range(3, count + 1))]
     for turn, storage in enumerate(storages[:count]):
         ids = (*BLOCKS[turn % 3 :], *BLOCKS[: turn % 3])
-        told(state, storage, *((number, Reported(FINALIZED, 1001, 700)) for number in ids))
+        given.told(state, storage, *((number, Reported(FINALIZED, 1001, 700)) for number in ids))
     return state, storages[:count], [slot_of(state, number) for number in BLOCKS]
 
 
@@ -66,11 +59,11 @@ def test_many_replicas_at_once_go_to_the_first_free_cells(count: int) -> None:
     """The first storage has one block more before, so that the rows are filled unevenly."""
     state, one, other = a_map(*(change for number in BLOCKS for change in written(number)))
     storages = [one, other, *(state.add_storage(f"n{n}", "a") for n in range(3, count + 1))]
-    told(state, state.add_storage("n9", "a"), (B + 1, Reported(FINALIZED, 1001, 700)))
+    given.told(state, state.add_storage("n9", "a"), (B + 1, Reported(FINALIZED, 1001, 700)))
     for storage in storages[:count]:
-        reported(state, storage, *((number, 700, 1001, FINALIZED) for number in BLOCKS))
+        given.reported(state, storage, *((number, 700, 1001, FINALIZED) for number in BLOCKS))
     names = [f"n{number}" for number in range(1, count + 1)]
-    assert [good(state, number) for number in BLOCKS] == [names, ["n9", *names], names]
+    assert [given.good(state, number) for number in BLOCKS] == [names, ["n9", *names], names]
 
 
 def test_many_replicas_are_in_the_list_of_their_storage_in_their_order() -> None:

@@ -7,20 +7,8 @@ import pytest
 from namenode_sim.blocks import incremental_reports, reports
 from namenode_sim.blocks.model import Deleted, Reason, ReplicaState, Reported
 from namenode_sim.namespace.changes import BlockSettled, StampGiven
-from tests.namenode_sim.blocks.test_reports import (
-    FINALIZED,
-    RBW,
-    B,
-    a_map,
-    added,
-    corrupt,
-    good,
-    orders,
-    reported,
-    rows,
-    told,
-    written,
-)
+from tests.namenode_sim.blocks import test_reports
+from tests.namenode_sim.blocks.test_reports import FINALIZED, RBW, B, a_map, rows, told, written
 
 STORED, GONE = Reported(FINALIZED, 1001, 700), Deleted(1001)
 
@@ -72,7 +60,7 @@ def test_a_report_in_pieces_leaves_what_it_lists_and_drops_what_it_lacks(most: i
         absent += found.absent
     state.map.check()
     assert (same, absent) == (len(listed), lacking)
-    assert [number for number in held if good(state, number)] == listed
+    assert [number for number in held if test_reports.good(state, number)] == listed
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 4, 6])
@@ -89,7 +77,7 @@ def test_each_difference_is_settled_once_in_steps_of_any_size(step: int) -> None
         reports.settle(state, one, found, start, start + step)
     state.map.check()
     assert state.map.safe_counts()[2] == 111
-    assert [good(state, B + number) for number in range(3)] == [[], [], []]
+    assert [test_reports.good(state, B + number) for number in range(3)] == [[], [], []]
 
 
 NEWS = {
@@ -110,15 +98,15 @@ def test_a_full_report_takes_the_place_of_what_waits_from_its_storage(
         told(state, one, (B, Reported(FINALIZED, 1001, 700)))
     told(state, one, (B, Reported(RBW, 1002, 700)))
     assert len(state.postponed_reports) == 1
-    reported(state, one, *([] if row is None else [row]), made_after=1.0)
-    assert (good(state), len(state.postponed_reports)) == (has, waits)
+    test_reports.reported(state, one, *([] if row is None else [row]), made_after=1.0)
+    assert (test_reports.good(state), len(state.postponed_reports)) == (has, waits)
 
 
 def test_what_waits_for_an_unknown_block_goes_with_a_full_report_that_lacks_it() -> None:
     state, one, other = a_map()
     told(state, one, (B, Reported(FINALIZED, 1001, 700)))
     told(state, other, (B, Reported(FINALIZED, 1001, 700)))
-    reported(state, one, made_after=1.0)
+    test_reports.reported(state, one, made_after=1.0)
     assert [number for _, number, _ in state.postponed_reports] == [other.number]
 
 
@@ -126,16 +114,16 @@ def test_a_replica_that_its_storage_is_to_delete_is_not_taken() -> None:
     state, one, _ = a_map(*written())
     incremental_reports.activate(state)
     state.invalidate(one.number, B, 1001)
-    reported(state, one, (B, 700, 1001, FINALIZED))
-    assert (good(state), orders(state)) == ([], {("n1", B): 1001})
+    test_reports.reported(state, one, (B, 700, 1001, FINALIZED))
+    assert (test_reports.good(state), test_reports.orders(state)) == ([], {("n1", B): 1001})
 
 
 def test_a_replica_that_is_being_written_stays_expected_when_a_report_lacks_it() -> None:
     """A report of a newer stamp waits next to it, and is forgotten."""
-    state, one, _ = a_map(*added())
+    state, one, _ = a_map(*test_reports.added())
     told(state, one, (B, Reported(RBW, 1001, 0)))
     told(state, one, (B, Reported(RBW, 1002, 0)))
-    reported(state, one, made_after=1.0)
+    test_reports.reported(state, one, made_after=1.0)
     slot = state.map.find(B)
     assert slot is not None
     assert len(state.postponed_reports) == 0
@@ -183,7 +171,7 @@ def test_what_a_storage_tells_while_its_report_is_compared_is_newer(
     *, listed: bool, active: bool
 ) -> None:
     """In the meantime a listed replica is deleted, or one that is not listed is received again."""
-    state, one, _ = a_map(*(added() if listed else written()))
+    state, one, _ = a_map(*(test_reports.added() if listed else written()))
     if active:
         incremental_reports.activate(state)
     if not listed:
@@ -195,7 +183,7 @@ def test_what_a_storage_tells_while_its_report_is_compared_is_newer(
         state, one, *((B, news) for news in ((STORED, GONE) if listed else (GONE, STORED))), now=3.0
     )
     reports.settle(state, one, found, 0, len(found))
-    assert good(state) == ([] if listed else ["n1"])
+    assert test_reports.good(state) == ([] if listed else ["n1"])
 
 
 @pytest.mark.parametrize(("at", "here"), [(1.9, ["n1"]), (2.0, []), (2.1, [])])
@@ -204,8 +192,8 @@ def test_a_report_that_may_have_been_made_before_a_deletion_brings_nothing_back(
 ) -> None:
     state, one, _ = a_map(*written())
     told(state, one, (B, Deleted(1001)), now=at)
-    reported(state, one, (B, 700, 1001, FINALIZED), made_after=2.0)
-    assert good(state) == here
+    test_reports.reported(state, one, (B, 700, 1001, FINALIZED), made_after=2.0)
+    assert test_reports.good(state) == here
 
 
 RESTAMPED = (B, 30, 1002, RBW)
@@ -237,7 +225,9 @@ def test_a_row_of_a_newer_stamp_than_was_told_meanwhile_is_taken_in(
     compared: bool,
 ) -> None:
     """Only its edits and a full report inform a NameNode of the new stamp."""
-    state, one, _ = a_map(*added(), StampGiven(1002), BlockSettled(B, 0, 1002, complete=False))
+    state, one, _ = a_map(
+        *test_reports.added(), StampGiven(1002), BlockSettled(B, 0, 1002, complete=False)
+    )
     incremental_reports.activate(state)
     meanwhile = [(B, each) for each in news]
     if not compared:
@@ -253,4 +243,4 @@ def test_a_row_of_a_newer_stamp_than_was_told_meanwhile_is_taken_in(
     known = [
         state.map.storages.at(each.storage).node for each in state.map.construction(slot).locations
     ]
-    assert (known, corrupt(state)) == (places, marks)
+    assert (known, test_reports.corrupt(state)) == (places, marks)

@@ -12,14 +12,8 @@ from namenode_sim.blocks.model import Deleted, Reason, ReplicaState, Reported, S
 from namenode_sim.blocks.postponed_reports import ReplicaReport
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.blocks.storages import MAX_STORAGES, Storages
-from namenode_sim.namespace.changes import (
-    BlockAdded,
-    BlockChange,
-    BlockIdGiven,
-    BlockSettled,
-    BlocksGone,
-    StampGiven,
-)
+from namenode_sim.namespace import changes as namespace_changes
+from namenode_sim.namespace.changes import BlockChange, BlockSettled, BlocksGone, StampGiven
 
 B = 2**30 + 1
 FILE = 16386
@@ -28,9 +22,9 @@ FINALIZED, RBW, RWR = ReplicaState.FINALIZED, ReplicaState.RBW, ReplicaState.RWR
 
 def added(block_id: int = B, stamp: int = 1001) -> list[BlockChange]:
     return [
-        BlockIdGiven(block_id),
+        namespace_changes.BlockIdGiven(block_id),
         StampGiven(stamp),
-        BlockAdded(FILE, block_id, 0, stamp, 3, complete=False),
+        namespace_changes.BlockAdded(FILE, block_id, 0, stamp, 3, complete=False),
     ]
 
 
@@ -39,7 +33,6 @@ def closed(block_id: int = B, stamp: int = 1001, length: int = 700) -> list[Bloc
 
 
 def written(block_id: int = B) -> list[BlockChange]:
-    """Return the edits of a closed file of one block."""
     return added(block_id) + closed(block_id)
 
 
@@ -49,7 +42,6 @@ def after(state: BlockState, changes: Iterable[BlockChange]) -> None:
 
 
 def a_map(*changes: BlockChange) -> tuple[BlockState, Storage, Storage]:
-    """Build a standby's map after some edits, and two storages."""
     state = BlockState()
     after(state, changes)
     return state, state.add_storage("n1", "a"), state.add_storage("n2", "a")
@@ -63,7 +55,6 @@ def told(
 
 
 def rows(*listed: tuple[int, int, int, int]) -> reports.Rows:
-    """Ids, lengths, stamps, states."""
     table = np.array(listed, np.int64).reshape(-1, 4)
     return reports.Rows(table[:, 0], table[:, 1], table[:, 2], table[:, 3].astype(np.uint8))
 
@@ -71,7 +62,6 @@ def rows(*listed: tuple[int, int, int, int]) -> reports.Rows:
 def reported(
     state: BlockState, storage: Storage, *listed: tuple[int, int, int, int], made_after: float = 0.0
 ) -> reports.Differences:
-    """Take in a full report."""
     (whole,) = reports.parts(reports.in_order(rows(*listed)))
     found = reports.compare(state, storage, whole, made_after)
     reports.settle(state, storage, found, 0, len(found))
@@ -81,7 +71,6 @@ def reported(
 
 
 def orders(state: BlockState) -> dict[tuple[str, int], int]:
-    """Which replicas are to be deleted, with their stamps."""
     return {
         (state.map.storages.at(number).node, block_id): stamp
         for number, block_id, stamp, _ in state.invalidations
@@ -89,7 +78,6 @@ def orders(state: BlockState) -> dict[tuple[str, int], int]:
 
 
 def good(state: BlockState, block_id: int = B) -> list[str]:
-    """Return the DataNodes with a good replica."""
     slot = state.map.find(block_id)
     assert slot is not None
     numbers = [n for n in state.map.storages_of(slot) if state.map.is_good(slot, n)]
@@ -120,7 +108,7 @@ def test_a_standby_has_the_replicas_of_edits_that_come_later() -> None:
 
 def test_an_id_that_is_given_out_does_not_drop_a_replica_of_the_block_to_come() -> None:
     # SET_GENSTAMP_V2 is tailed, the report comes, ADD_BLOCK is tailed only then.
-    state, one, _ = a_map(BlockIdGiven(B), StampGiven(1001))
+    state, one, _ = a_map(namespace_changes.BlockIdGiven(B), StampGiven(1001))
     told(state, one, (B, Reported(FINALIZED, 1001, 700)))
     after(state, written())
     assert good(state) == ["n1"]

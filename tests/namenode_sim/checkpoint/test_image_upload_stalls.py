@@ -40,8 +40,6 @@ async def never_answer(reader: StreamReader, writer: StreamWriter) -> None:
 
 @asynccontextmanager
 async def talking(talk: Talk) -> AsyncIterator[HostPort]:
-    """Serve one connection, and then leave it open without another word."""
-
     async def serve(reader: StreamReader, writer: StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         await talk(reader, writer)

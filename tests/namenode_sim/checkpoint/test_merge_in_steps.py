@@ -56,8 +56,7 @@ def test_a_checkpoint_in_the_middle_changes_nothing(steps: Steps, data: st.DataO
     cut = data.draw(st.integers(0, len(ops)), label="checkpoint behind transaction")
     whole = replay(Namespace.empty("hdfs"), ops)
     first = replay(Namespace.empty("hdfs"), ops[:cut])
-    second = replay(read_namespace(io.BytesIO(saved(first))), ops[cut:])
-    assert differences(whole, second) == []
+    assert differences(whole, replay(read_namespace(io.BytesIO(saved(first))), ops[cut:])) == []
 
 
 @settings(max_examples=15, deadline=None)

@@ -23,10 +23,7 @@ def divided(image: Path, edits: Path, out: Path) -> Merged:
     return done.merged
 
 
-WAYS: dict[str, Callable[[Path, Path, Path], Merged]] = {
-    "one process": merge,
-    "divided": divided,
-}
+WAYS: dict[str, Callable[[Path, Path, Path], Merged]] = {"one process": merge, "divided": divided}
 
 
 @pytest.fixture

@@ -3,11 +3,8 @@
 import time
 
 from hadoop.proto import client_namenode_pb2 as calls
-from hadoop.proto.hdfs_types_pb2 import (
-    ExtendedBlockProto,
-    LocatedBlockProto,
-    LocatedBlocksProto,
-)
+from hadoop.proto import hdfs_types_pb2
+from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto
 from namenode_sim.blocks.incremental_reports import receive
 from namenode_sim.blocks.model import ReplicaState, Reported
 from namenode_sim.datanodes.cluster import Cluster
@@ -33,7 +30,6 @@ def joined(
 
 
 def with_datanodes(served: Served, count: int = 3) -> Served:
-    """Add DataNodes d1, d2, ... on one rack."""
     for number in range(1, count + 1):
         joined(served.cluster, f"d{number}")
     return served
@@ -54,7 +50,7 @@ def report(
 
 async def add_block(
     served: Served, src: str, previous: ExtendedBlockProto | None = None, **more: object
-) -> LocatedBlockProto:
+) -> hdfs_types_pb2.LocatedBlockProto:
     fields: Fields = {"src": src, "clientName": "writer", **more}
     if previous is not None:
         fields["previous"] = previous
@@ -88,8 +84,7 @@ async def written(served: Served, src: str, *lengths: int) -> list[ExtendedBlock
 
 async def locations(
     served: Served, src: str, offset: int = 0, length: int = 1 << 40, host: str = "10.9.9.9"
-) -> LocatedBlocksProto:
-    """Return what getBlockLocations answers to a client at an address."""
+) -> hdfs_types_pb2.LocatedBlocksProto:
     answer = await served.call(
         "getBlockLocations", src=src, offset=offset, length=length, host=host
     )

@@ -52,7 +52,6 @@ class World:
     # ---- clients ----
 
     async def write(self) -> None:
-        """Let the writer have more bytes acknowledged, by all of its pipeline."""
         if self.writing is None or self._recovers():
             return
         known = [self.disks.replicas[name, self.writing.blockId] for name in self.pipeline]
@@ -77,7 +76,6 @@ class World:
         )
 
     async def reopen(self) -> None:
-        """Append, if the file is closed; a new block or the last one goes on."""
         if self.is_open:
             return
         request = {"src": "/f", "clientName": f"client{self.chance.randrange(9)}"}
@@ -125,7 +123,6 @@ class World:
         self.writing = None
 
     async def take(self) -> None:
-        """Let another client want the file now."""
         await self._try("recoverLease", src="/f", clientName=f"taker{self.chance.randrange(3)}")
 
     async def truncate(self) -> None:
@@ -147,7 +144,6 @@ class World:
         await self.served.face.release_expired_leases()
 
     async def wait(self) -> None:
-        """Let time pass: recoveries and leases grow old."""
         seconds = self.chance.choice([1.0, 11.0, 120.0])
         recovering_datanodes.at(self.served, seconds)
         for holder in self.served.namespace.tree.leases:
@@ -163,7 +159,6 @@ class World:
                     self.told.append(told)
 
     async def recover(self) -> None:
-        """Let a DataNode lead a recovery, which may be an old one."""
         if self.told:
             told = self.told.pop(self.chance.randrange(len(self.told)))
             result = self.disks.carry_out(told)
@@ -178,12 +173,10 @@ class World:
                 return
 
     async def forget(self) -> None:
-        """Lose messages."""
         self.told.clear()
         self.results.clear()
 
     async def part(self) -> None:
-        """Make a DataNode unreachable for the others, or reachable again."""
         self.disks.unreachable ^= {self.chance.choice(["d1", "d2", "d3"])}
 
     async def restart(self) -> None:
@@ -205,7 +198,6 @@ class World:
             self.has_lost, self.writing = True, None
 
     async def report(self) -> None:
-        """Let DataNodes report all that they have."""
         for number in {number for _, number in self.disks.replicas}:
             self.disks.tell_all(number)
 

@@ -35,7 +35,6 @@ def a_rename2(src: str, dst: str, *, to_trash: bool = False) -> tuple[str, Field
 
 
 def bits(letters: str) -> int:
-    """``r-x`` as a number."""
     return sum(bit for bit, letter in zip((4, 2, 1), letters, strict=True) if letter != "-")
 
 
@@ -52,7 +51,6 @@ def entry(text: str) -> AclEntryProto:
 
 
 def text_of(acl: tuple[AclEntry, ...]) -> str:
-    """Entries as ``hdfs dfs -getfacl`` shows them, parted by blanks."""
     return " ".join(
         f"{'default:' if e.scope == AclScope.DEFAULT else ''}{e.type.name.lower()}:{e.name or ''}:"
         + symbolic(e.permission)[-3:]

@@ -91,7 +91,6 @@ class Disks:
         )
 
     def lead(self, name: str) -> Request:
-        """Carry out an order."""
         told = self.heartbeat(name)
         assert told is not None
         result = self.carry_out(told)
@@ -154,7 +153,6 @@ def datanode_id(name: str) -> DatanodeIDProto:
 
 
 async def commit(served: Served, request: Request) -> None:
-    """Report the result of a recovery as a DataNode."""
     call = Call(DATANODE_PROTOCOL, "commitBlockSynchronization", b"", -2, -1, "", None, "")
     await served.face.commit_block_synchronization(call, request)
 
@@ -203,7 +201,6 @@ def stage(served: Served, block_id: int) -> Stage:
 
 
 def holders(served: Served, block_id: int) -> list[str]:
-    """Return the DataNodes with a good replica, as the map has it."""
     state, slot = served.cluster.blocks, slot_of(served, block_id)
     state.map.check()
     return sorted(
@@ -214,7 +211,6 @@ def holders(served: Served, block_id: int) -> list[str]:
 
 
 def at(served: Served, seconds: float) -> None:
-    """Let a recovery be begun ``seconds`` ago."""
     state = served.cluster.blocks
     for slot in state.map.unfinished():
         construction = state.map.construction(slot)

@@ -221,10 +221,7 @@ REFUSED: dict[str, Refusal] = {
         "", "modifyAclEntries", "mask:bob:r-x", f"{NAMED} mask:bob:r-x. Path: /d"
     ),
     "others by name": Refusal(
-        "",
-        "modifyAclEntries",
-        "default:other:bob:r-x",
-        f"{NAMED} default:other:bob:r-x. Path: /d",
+        "", "modifyAclEntries", "default:other:bob:r-x", f"{NAMED} default:other:bob:r-x. Path: /d"
     ),
     "a file's default": Refusal("", "modifyAclEntries", "default:user::rwx", NO_DEFAULT, "/f"),
     "a file's default beside access": Refusal("", "setAcl", f"{BARE} {DEFAULTS}", NO_DEFAULT, "/f"),

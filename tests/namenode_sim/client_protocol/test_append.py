@@ -237,6 +237,5 @@ def named(block: ExtendedBlockProto) -> str:
 def closed(served: namenode_in_memory.Served, last: ExtendedBlockProto) -> tuple[TxId, Close]:
     """Return a former active's edit that closed the file, with an unreported last block."""
     file = served.namespace.tree.file("/f")
-    block = Block(last.blockId, last.numBytes, last.generationStamp)
-    op = close_edit(file, "/f", 1, (block,))
+    op = close_edit(file, "/f", 1, (Block(last.blockId, last.numBytes, last.generationStamp),))
     return served.log.append(op), op

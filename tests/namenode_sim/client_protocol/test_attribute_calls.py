@@ -6,16 +6,8 @@ from ha.rpc.errors import RemoteFault
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import SSD
 from namenode_sim.client_protocol.words.model import Settings
-from namenode_sim.edits.ops import (
-    Op,
-    SetOwner,
-    SetPermissions,
-    SetQuota,
-    SetQuotaByStorageType,
-    SetReplication,
-    SetStoragePolicy,
-    Times,
-)
+from namenode_sim.edits import ops
+from namenode_sim.edits.ops import Op, SetOwner, SetQuota, SetStoragePolicy, Times
 from namenode_sim.edits.values import StorageType
 from namenode_sim.namespace.inode import QUOTA_DONT_SET, STRIPED
 from tests.namenode_sim.client_protocol import permissions_world
@@ -30,7 +22,6 @@ UNSUPPORTED = "org.apache.hadoop.hdfs.server.namenode.UnsupportedActionException
 
 
 def unsigned(number: int) -> int:
-    """Return a Java long as it travels."""
     return number % 2**64
 
 
@@ -57,7 +48,7 @@ def owner(user: str, group: str) -> Fields:
 LOGGED: dict[str, tuple[str, Fields, list[Op]]] = {
     "another mode": (
         "setPermission", {"src": "/f", "permission": {"perm": 0o1644}},
-        [SetPermissions("/f", 0o1644)],
+        [ops.SetPermissions("/f", 0o1644)],
     ),
     "the mode that there is": ("setPermission", {"src": "/f", "permission": {"perm": 0o644}}, []),
     "another owner": ("setOwner", owner("bob", ""), [SetOwner("/f", "bob", "")]),
@@ -70,7 +61,7 @@ LOGGED: dict[str, tuple[str, Fields, list[Op]]] = {
     "owner and group that there are": ("setOwner", owner("hdfs", "supergroup"), []),
     "no owner": ("setOwner", owner("", ""), []),
     "the replication that there is": (
-        "setReplication", {"src": "/f", "replication": 3}, [SetReplication("/f", 3)],
+        "setReplication", {"src": "/f", "replication": 3}, [ops.SetReplication("/f", 3)],
     ),
     "both times": ("setTimes", times(5, 7), [Times("/f", 5, 7)]),
     "one time": ("setTimes", times(0, -1), [Times("/f", 0, -1)]),
@@ -115,7 +106,7 @@ async def test_only_a_replicated_file_s_replication_is_set(src: str, result: boo
     before = len(served.log.frames)
     answer = await served.call("setReplication", src=src, replication=2)
     assert answer == calls.SetReplicationResponseProto(result=result)
-    assert served.log.ops()[before:] == ([SetReplication("/f", 2)] if result else [])
+    assert served.log.ops()[before:] == ([ops.SetReplication("/f", 2)] if result else [])
 
 
 async def test_an_owner_may_name_themselves_as_the_owner() -> None:
@@ -219,7 +210,7 @@ async def test_a_quota_for_one_type_of_storage(
     await served.call("setQuota", **quotas(5, 60))
     await served.call("setQuota", **quotas(KEEP, 50, storageType="DISK"))
     edits = await logged(served, "setQuota", quotas(KEEP, space, storageType=kind.name))
-    assert edits == ([SetQuotaByStorageType("/d", kind, space)] if changes else [])
+    assert edits == ([ops.SetQuotaByStorageType("/d", kind, space)] if changes else [])
 
 
 REFUSED: dict[str, tuple[str, Fields, str, str]] = {

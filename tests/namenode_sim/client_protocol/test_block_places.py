@@ -109,7 +109,6 @@ async def test_a_storage_has_room_for_a_whole_block(remaining: int, *, fits: boo
 
 
 def scheduled(served: Served) -> list[int]:
-    """Return how many blocks each storage is to get that it has not reported."""
     now = time.monotonic()
     return [storage.scheduled.count(now) for storage in served.cluster.blocks.map.storages]
 

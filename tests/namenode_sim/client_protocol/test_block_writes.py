@@ -9,15 +9,7 @@ from ha.rpc.errors import RemoteFault
 from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto, LocatedBlockProto
 from namenode_sim.blocks.model import ReplicaState, Stage
 from namenode_sim.client_protocol.words.model import Settings
-from namenode_sim.edits.ops import (
-    Add,
-    AddBlock,
-    AllocateBlockId,
-    Append,
-    Close,
-    SetGenstampV2,
-    UpdateBlocks,
-)
+from namenode_sim.edits import ops
 from namenode_sim.edits.values import Block
 from tests.namenode_sim.client_protocol.datanodes_in_memory import (
     POOL,
@@ -35,7 +27,6 @@ FULL = 1 << 27
 
 
 def stage(served: Served, block: ExtendedBlockProto) -> Stage | None:
-    """Return how far the map says that a block is; None: it has none."""
     state = served.cluster.blocks
     slot = state.map.find(block.blockId)
     return None if slot is None else state.map.block(slot).stage
@@ -69,16 +60,16 @@ async def test_a_file_of_two_blocks_is_written_and_read() -> None:
     assert await served.complete("/f", last=two)
     assert served.log.ops() == [
         served.log.ops()[0],
-        AllocateBlockId(FIRST),
-        SetGenstampV2(STAMP),
-        AddBlock("/f", None, Block(FIRST, 0, STAMP)),
-        AllocateBlockId(FIRST + 1),
-        SetGenstampV2(STAMP + 1),
-        AddBlock("/f", Block(FIRST, 1 << 27, STAMP), Block(FIRST + 1, 0, STAMP + 1)),
+        ops.AllocateBlockId(FIRST),
+        ops.SetGenstampV2(STAMP),
+        ops.AddBlock("/f", None, Block(FIRST, 0, STAMP)),
+        ops.AllocateBlockId(FIRST + 1),
+        ops.SetGenstampV2(STAMP + 1),
+        ops.AddBlock("/f", Block(FIRST, 1 << 27, STAMP), Block(FIRST + 1, 0, STAMP + 1)),
         served.log.ops()[-1],
     ]
     closed = served.log.ops()[-1]
-    assert isinstance(closed, Close)
+    assert isinstance(closed, ops.Close)
     assert closed.blocks == (Block(FIRST, 1 << 27, STAMP), Block(FIRST + 1, 10, STAMP + 1))
     served.cluster.blocks.map.check()
     found = await locations(served, "/f")
@@ -167,13 +158,12 @@ async def test_after_a_failover_a_repetition_gets_the_same_block_at_new_places()
 async def test_an_append_to_a_full_block_needs_no_previous() -> None:
     served = with_datanodes(serve())
     await written(served, "/f", 1 << 27)
-    served.log_and_apply(Append("/f", "writer", "here"))
+    served.log_and_apply(ops.Append("/f", "writer", "here"))
     added = await add_block(served, "/f")
     assert added.offset == 1 << 27
     # The active dies before it answers; Hadoop's NameNode fails the client's second call.
     assert shown(await add_block(served, "/f")) == shown(added)
-    new = with_datanodes(serve(namespace=served.log.replayed()))
-    again = await add_block(new, "/f")
+    again = await add_block(with_datanodes(serve(namespace=served.log.replayed())), "/f")
     assert (again.b, again.offset) == (added.b, added.offset)
 
 
@@ -319,7 +309,7 @@ async def test_an_abandoned_block_is_gone_and_its_replicas_are_deleted() -> None
     report(served, one, "d1", "d2", "d3")
     two = await add_block(served, "/f", one)
     await served.call("abandonBlock", src="/f", holder="writer", b=two.b)
-    assert served.log.ops()[-1] == UpdateBlocks("/f", (Block(FIRST, 5, STAMP),))
+    assert served.log.ops()[-1] == ops.UpdateBlocks("/f", (Block(FIRST, 5, STAMP),))
     assert stage(served, two.b) is None
     assert len(served.cluster.blocks.invalidations) == 3
     now = time.monotonic()
@@ -338,7 +328,7 @@ async def test_overwriting_deletes_the_replicas_of_the_old_file() -> None:
     served = with_datanodes(serve())
     (block,) = await written(served, "/f", 5)
     await served.create("/f", createFlag=3)
-    assert isinstance(served.log.ops()[-1], Add)
+    assert isinstance(served.log.ops()[-1], ops.Add)
     orders = list(served.cluster.blocks.invalidations)
     assert {(number, cause) for _, number, _, cause in orders} == {
         (block.blockId, served.namespace.last_applied)

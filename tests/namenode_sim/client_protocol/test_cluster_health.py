@@ -8,31 +8,15 @@ from google.protobuf.message import Message
 
 from ha.rpc.errors import RemoteFault
 from hadoop.proto import client_namenode_pb2 as calls
-from hadoop.proto.hdfs_types_pb2 import (
-    DatanodeIDProto,
-    DatanodeInfoProto,
-    DatanodeReportTypeProto,
-    DatanodeStorageProto,
-    ExtendedBlockProto,
-    LocatedBlockProto,
-    StorageReportProto,
-    StorageTypeProto,
-    TokenProto,
-)
+from hadoop.proto import hdfs_types_pb2
+from hadoop.proto.hdfs_types_pb2 import DatanodeReportTypeProto, DatanodeStorageProto
 from namenode_sim.datanodes.model import Room, StorageState, StorageType
 from namenode_sim.datanodes.redundancy import Redundancy
-from tests.namenode_sim.client_protocol.datanodes_in_memory import (
-    ROOM,
-    add_block,
-    joined,
-    locations,
-    report,
-    sized,
-    with_datanodes,
-)
+from tests.namenode_sim.client_protocol import datanodes_in_memory as datanodes
+from tests.namenode_sim.client_protocol.datanodes_in_memory import report
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
 
-NO_TOKEN: Final = TokenProto(identifier=b"", password=b"", kind="", service="")
+NO_TOKEN: Final = hdfs_types_pb2.TokenProto(identifier=b"", password=b"", kind="", service="")
 STATS: Final = ("under_replicated", "corrupt_blocks", "missing_blocks", "missing_repl_one_blocks")
 
 
@@ -40,7 +24,7 @@ class Kept:
     """A NameNode with DataNodes, whose blocks are kept at their replicas."""
 
     def __init__(self, count: int = 3) -> None:
-        self.served = with_datanodes(serve(), count)
+        self.served = datanodes.with_datanodes(serve(), count)
         self.blocks = self.served.cluster.blocks
         self.blocks.set_starting(starting=False)
         self.redundancy = Redundancy(self.served.cluster)
@@ -51,17 +35,17 @@ class Kept:
         while self.redundancy.work(time.monotonic()):
             pass
 
-    async def file(self, src: str, *on: str, replication: int = 3) -> ExtendedBlockProto:
-        """Write a closed file of one block, with replicas on some DataNodes."""
+    async def file(
+        self, src: str, *on: str, replication: int = 3
+    ) -> hdfs_types_pb2.ExtendedBlockProto:
         await self.served.create(src, replication=replication)
-        block = sized((await add_block(self.served, src)).b, 7)
+        block = datanodes.sized((await datanodes.add_block(self.served, src)).b, 7)
         report(self.served, block, *on)
         assert await self.served.complete(src, last=block)
         self.work()
         return block
 
     async def stats(self) -> tuple[int, ...]:
-        """Return the counts of blocks in ``STATS``."""
         answer = await self.served.call("getFsStats")
         self.same_as_the_replicated(answer, await self.served.call("getFsReplicatedBlockStats"))
         return tuple(getattr(answer, name) for name in STATS)
@@ -79,7 +63,7 @@ class Kept:
         assert isinstance(answer, calls.ListCorruptFileBlocksResponseProto)
         return list(answer.corrupt.files), answer.corrupt.cookie
 
-    async def damaged(self, block: ExtendedBlockProto, *names: str) -> None:
+    async def damaged(self, block: hdfs_types_pb2.ExtendedBlockProto, *names: str) -> None:
         await self.served.call("reportBadBlocks", user="bob", blocks=[located(block, *names)])
         self.work()
 
@@ -91,15 +75,19 @@ class Kept:
         self.work()
 
 
-def located(block: ExtendedBlockProto, *names: str) -> LocatedBlockProto:
+def located(
+    block: hdfs_types_pb2.ExtendedBlockProto, *names: str
+) -> hdfs_types_pb2.LocatedBlockProto:
     who = (
-        DatanodeIDProto(
+        hdfs_types_pb2.DatanodeIDProto(
             ipAddr="10.0.0.1", hostName=name, datanodeUuid=name, xferPort=1, infoPort=2, ipcPort=3
         )
         for name in names
     )
-    infos = [DatanodeInfoProto(id=one) for one in who]
-    return LocatedBlockProto(b=block, offset=0, locs=infos, corrupt=False, blockToken=NO_TOKEN)
+    infos = [hdfs_types_pb2.DatanodeInfoProto(id=one) for one in who]
+    return hdfs_types_pb2.LocatedBlockProto(
+        b=block, offset=0, locs=infos, corrupt=False, blockToken=NO_TOKEN
+    )
 
 
 async def names(served: Served, kind: str) -> list[str]:
@@ -111,7 +99,7 @@ async def names(served: Served, kind: str) -> list[str]:
     found = [info.id.datanodeUuid for info in answer.di]
     assert [one.datanodeInfo.id.datanodeUuid for one in storages.datanodeStorageReports] == found
     for one in storages.datanodeStorageReports:
-        assert [report.capacity for report in one.storageReports] == [ROOM.capacity]
+        assert [report.capacity for report in one.storageReports] == [datanodes.ROOM.capacity]
     return found
 
 
@@ -163,12 +151,12 @@ async def test_a_storage_is_told_with_its_sizes_and_state(
     state: StorageState, told: DatanodeStorageProto.StorageState.ValueType, failed: bool
 ) -> None:
     served = serve()
-    (storage,) = joined(served.cluster, "d1").storages.values()
+    (storage,) = datanodes.joined(served.cluster, "d1").storages.values()
     storage.room, storage.type, storage.state = Room(1, 2, 3, 4, 5), StorageType.SSD, state
     answer = await served.call("getDatanodeStorageReport", type=DatanodeReportTypeProto.ALL)
     assert isinstance(answer, calls.GetDatanodeStorageReportResponseProto)
     (found,) = answer.datanodeStorageReports[0].storageReports
-    assert found == StorageReportProto(
+    assert found == hdfs_types_pb2.StorageReportProto(
         storageUuid="DS-d1-0",
         failed=failed,
         capacity=1,
@@ -177,7 +165,7 @@ async def test_a_storage_is_told_with_its_sizes_and_state(
         blockPoolUsed=4,
         nonDfsUsed=5,
         storage=DatanodeStorageProto(
-            storageUuid="DS-d1-0", state=told, storageType=StorageTypeProto.SSD
+            storageUuid="DS-d1-0", state=told, storageType=hdfs_types_pb2.StorageTypeProto.SSD
         ),
     )
 
@@ -219,7 +207,7 @@ async def test_a_reader_reports_damage() -> None:
     block = await kept.file("/f", "d1", "d2", "d3")
     await kept.damaged(block, "d2")
     assert await kept.stats() == (1, 1, 0, 0)
-    (found,) = (await locations(kept.served, "/f")).blocks
+    (found,) = (await datanodes.locations(kept.served, "/f")).blocks
     assert sorted(place.id.datanodeUuid for place in found.locs) == ["d1", "d3"]
     await kept.damaged(block, "d2")
     assert await kept.stats() == (1, 1, 0, 0)
@@ -232,7 +220,7 @@ async def test_a_block_that_is_damaged_everywhere_is_served_as_corrupt() -> None
     block = await kept.file("/f", "d1", "d2", "d3")
     await kept.damaged(block, "d1", "d2", "d3")
     assert await kept.stats() == (1, 1, 1, 0)
-    (found,) = (await locations(kept.served, "/f")).blocks
+    (found,) = (await datanodes.locations(kept.served, "/f")).blocks
     assert (found.corrupt, len(found.locs)) == (True, 3)
     assert len(kept.blocks.invalidations) == 0
 
@@ -240,7 +228,7 @@ async def test_a_block_that_is_damaged_everywhere_is_served_as_corrupt() -> None
 async def test_reports_that_say_nothing_of_a_present_replica_do_not_count() -> None:
     kept = Kept(4)
     block = await kept.file("/f", "d1", "d2", "d3")
-    older = ExtendedBlockProto()
+    older = hdfs_types_pb2.ExtendedBlockProto()
     older.CopyFrom(block)
     older.generationStamp -= 1
     await kept.damaged(older, "d1")
@@ -312,8 +300,7 @@ async def test_corrupt_files_are_listed_by_whole_names() -> None:
     for path in LISTED["/"]:
         await kept.file(path, "d1", replication=1)
     kept.dies("d1")
-    found = {path: sorted((await kept.corrupt_files(path))[0]) for path in LISTED}
-    assert found == LISTED
+    assert {path: sorted((await kept.corrupt_files(path))[0]) for path in LISTED} == LISTED
 
 
 COOKIES: dict[str, tuple[list[str], str]] = {
@@ -338,7 +325,7 @@ async def test_a_cookie_that_is_no_number_of_blocks_begins_anew() -> None:
 
 
 async def test_corrupt_files_are_not_listed_before_blocks_are_judged() -> None:
-    served = with_datanodes(serve())
+    served = datanodes.with_datanodes(serve())
     with pytest.raises(RemoteFault) as refusal:
         await served.call("listCorruptFileBlocks", path="/")
     assert "replication queues have not been initialized" in refusal.value.message

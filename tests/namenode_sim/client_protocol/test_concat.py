@@ -7,21 +7,17 @@ from ha.rpc.java_names import ILLEGAL_ARGUMENT, IO_EXCEPTION
 from namenode_sim.client_protocol.words.errors import HADOOP_ILLEGAL_ARGUMENT, SNAPSHOT
 from namenode_sim.edits.ops import Add
 from namenode_sim.edits.values import Permission
-from tests.namenode_sim.client_protocol.datanodes_in_memory import (
-    locations,
-    with_datanodes,
-    written,
-)
+from tests.namenode_sim.client_protocol import datanodes_in_memory
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
 
 
 async def prepared() -> Served:
     """``/d/t``, ``/d/a`` and ``/d/b`` have blocks; others are unfit."""
-    served = with_datanodes(serve())
+    served = datanodes_in_memory.with_datanodes(serve())
     await served.mkdirs("/d")
     await served.mkdirs("/s")
     for path in ("/d/t", "/d/a", "/d/b", "/other", "/s/t", "/s/a"):
-        await written(served, path, 5)
+        await datanodes_in_memory.written(served, path, 5)
     await served.touch("/d/empty")
     await served.create("/d/open")
     await served.create("/d/large", blockSize=1 << 28)
@@ -32,7 +28,7 @@ async def prepared() -> Served:
 async def test_the_blocks_of_the_sources_come_behind_the_target_s() -> None:
     served = await prepared()
     await served.call("concat", trg="/d/t", srcs=["/d/b", "/d/a"])
-    found = await locations(served, "/d/t")
+    found = await datanodes_in_memory.locations(served, "/d/t")
     assert found.fileLength == 15
     assert [(block.offset, len(block.locs)) for block in found.blocks] == [(0, 3), (5, 3), (10, 3)]
     assert await served.status("/d/a") is None
@@ -131,8 +127,8 @@ async def test_a_striped_target_and_a_replicated_source_do_not_go_together() -> 
 
 
 async def test_a_source_with_larger_blocks_is_refused() -> None:
-    served = with_datanodes(serve())
-    await written(served, "/a", 5)
+    served = datanodes_in_memory.with_datanodes(serve())
+    await datanodes_in_memory.written(served, "/a", 5)
     await served.touch("/t", blockSize=1 << 20)
     with pytest.raises(RemoteFault) as refusal:
         await served.call("concat", trg="/t", srcs=["/a"])
@@ -162,7 +158,7 @@ async def test_a_source_that_came_from_a_snapshot_s_directory_stays_while_that_h
     assert refusal.value.java_class == SNAPSHOT
     await served.call("deleteSnapshot", snapshotRoot="/s", snapshotName="one")
     await served.call("concat", trg="/d/t", srcs=["/d/moved"])
-    assert (await locations(served, "/d/t")).fileLength == 10
+    assert (await datanodes_in_memory.locations(served, "/d/t")).fileLength == 10
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ LONG = "n" * 256
 
 
 def made(served: Served) -> list[Mkdir | Add]:
-    """Return the edits that made inodes, in their order."""
     return [op for op in served.log.ops() if isinstance(op, Mkdir | Add)]
 
 

@@ -58,7 +58,6 @@ BY_BLOCK: dict[str, tuple[str, Fields]] = {
 
 
 async def refused(served: Served, method: str, fields: Fields) -> tuple[str, str]:
-    """Return how a call is refused, which leaves no edit."""
     edits = len(served.log.frames)
     with pytest.raises(RemoteFault) as refusal:
         await served.call(method, **fields)

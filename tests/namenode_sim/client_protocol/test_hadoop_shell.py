@@ -28,8 +28,7 @@ def jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HadoopShell]:
 async def served() -> AsyncIterator[tuple[Served, int]]:
     namenode = serve()
     server = RpcServer([namenode.face.protocol()])
-    port = await server.start("127.0.0.1", 0)
-    yield namenode, port
+    yield namenode, await server.start("127.0.0.1", 0)
     await server.stop()
 
 
@@ -119,8 +118,7 @@ async def test_what_the_shell_says_when_it_fails(
     await shell("-mkdir", "-p", "/d/e")
     await shell("-touchz", "/f")
     if command[0] == "-appendToFile":
-        source = Path(__file__)
-        command = ("-appendToFile", str(source), "/f")
+        command = ("-appendToFile", str(Path(__file__)), "/f")
     ran = await shell(*command, code=1)
     assert says in ran.err + ran.out
 

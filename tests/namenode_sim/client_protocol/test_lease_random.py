@@ -22,7 +22,6 @@ async def test_nothing_acknowledged_is_lost_and_every_file_is_closed() -> None:
 
 
 async def seed_that_shows() -> int | None:
-    """Return the first life that ends badly."""
     for seed in range(MOST_SEEDS):
         try:
             await run(seed, STEPS)

@@ -57,8 +57,7 @@ async def test_the_order_waits_for_the_edit_with_its_stamp() -> None:
     served, disks, _ = await recovering_datanodes.half_written()
     edits = len(served.log.frames)
     await recovering_datanodes.recover_lease(served)
-    order = disks.take_order(disks.leader())
-    assert order.cause == len(served.log.frames) == edits + 2
+    assert disks.take_order(disks.leader()).cause == len(served.log.frames) == edits + 2
 
 
 async def test_a_result_told_twice_counts_once() -> None:

@@ -8,11 +8,8 @@ from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ALREADY_BEING_CREATED, RECOVERY_IN_PROGRESS
 from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto
 from namenode_sim.blocks.model import Stage
-from namenode_sim.client_protocol.open_files.lease_release import (
-    Released,
-    is_stalled,
-    release_lease,
-)
+from namenode_sim.client_protocol.open_files import lease_release
+from namenode_sim.client_protocol.open_files.lease_release import is_stalled, release_lease
 from namenode_sim.client_protocol.words.errors import FsError
 from namenode_sim.datanodes.model import StorageState
 from namenode_sim.edits.ops import Close, SetGenstampV2, UpdateBlocks
@@ -28,7 +25,7 @@ def at_time(served: Served, seconds: float) -> None:
     served.face.clock = lambda: seconds
 
 
-def release(served: Served) -> Released:
+def release(served: Served) -> lease_release.Released:
     return release_lease(served.scene(), served.namespace.tree.file("/f"), "/f")
 
 
@@ -59,8 +56,7 @@ async def of_two_blocks(*, holders: tuple[str, ...] = ("d1", "d2", "d3")) -> Ser
 
 
 async def test_an_untouched_last_block_goes_and_what_was_before_it_stays() -> None:
-    served = await of_two_blocks(holders=("d1",))
-    released = release(served)
+    released = release(await of_two_blocks(holders=("d1",)))
     drop, close = released.ops
     assert drop == UpdateBlocks("/f", (FIRST,))
     assert isinstance(close, Close)

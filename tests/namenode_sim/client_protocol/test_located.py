@@ -177,8 +177,7 @@ async def test_the_nearest_come_first_and_who_may_be_gone_comes_last() -> None:
     assert await order("10.0.0.1") == ["d1", "d2", "d3"]
     assert await order("10.0.0.2") == ["d2", "d1", "d3"]
     assert (await order("10.0.0.3"))[0] == "d3"
-    seen = {tuple(await order("10.9.9.9")) for _ in range(100)}
-    assert len(seen) == 6
+    assert len({tuple(await order("10.9.9.9")) for _ in range(100)}) == 6
     served.cluster.nodes["d1"].broken = True
     assert await order("10.0.0.1") == ["d2", "d3", "d1"]
     served.cluster.nodes["d2"].last_heard = time.monotonic() - 100
@@ -279,6 +278,5 @@ async def test_what_is_not_located(fields: Fields, java_class: str, words: str) 
 
 
 def test_a_striped_group_s_id_travels_as_unsigned() -> None:
-    scene = serve().scene()
-    group = block_at(scene, Block(-(1 << 63), 10, 1001), -1, ())
+    group = block_at(serve().scene(), Block(-(1 << 63), 10, 1001), -1, ())
     assert (group.b.blockId, group.offset) == (1 << 63, (1 << 64) - 1)

@@ -182,11 +182,7 @@ ALLOWED: dict[str, tuple[str, str, Fields]] = {
     ),
     "a rename needs nothing of the subtree": ("bob", *a_rename2("/open/mixed", "/open/x")),
     "nor of what it replaces": ("alice", *a_rename2("/tmp/alice", "/home/alice/f")),
-    "a deletion of nothing": (
-        "alice",
-        "delete",
-        {"src": "/home/alice/none", "recursive": True},
-    ),
+    "a deletion of nothing": ("alice", "delete", {"src": "/home/alice/none", "recursive": True}),
     "an empty directory of another below one's own": (
         "bob",
         "delete",
@@ -304,8 +300,7 @@ async def test_a_default_acl_is_inherited_and_overrides_the_umask() -> None:
     assert oct(made.permission.perm) == "0o666"  # the mask is the group's share of 0666
     assert served.namespace.tree.file("/open/f").acl is not None
     await served.mkdirs("/open/d", 0o700, unmasked={"perm": 0o777})
-    held = await served.call("getAclStatus", src="/open/d")
-    assert "bob" in str(held)
+    assert "bob" in str(await served.call("getAclStatus", src="/open/d"))
 
 
 @pytest.mark.parametrize(

@@ -7,39 +7,26 @@ import pytest
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import SAFE_MODE_EXCEPTION
 from hadoop.proto import client_namenode_pb2 as calls
-from hadoop.proto.hdfs_types_pb2 import (
-    DatanodeIDProto,
-    ExtendedBlockProto,
-    LocatedBlockProto,
-)
+from hadoop.proto import hdfs_types_pb2
+from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto, LocatedBlockProto
 from namenode_sim.blocks.model import ReplicaState
 from namenode_sim.blocks.safemode import Off, SafeMode
 from namenode_sim.client_protocol.words.errors import HADOOP_ILLEGAL_ARGUMENT
 from namenode_sim.edits.ops import SetGenstampV2, UpdateBlocks
 from namenode_sim.edits.values import Block
-from tests.namenode_sim.client_protocol.datanodes_in_memory import (
-    POOL,
-    add_block,
-    locations,
-    report,
-    sized,
-    with_datanodes,
-)
-from tests.namenode_sim.client_protocol.namenode_in_memory import (
-    Fields,
-    Served,
-    serve,
-    silent_beyond_the_soft_limit,
-)
+from tests.namenode_sim.client_protocol import datanodes_in_memory as datanodes
+from tests.namenode_sim.client_protocol import namenode_in_memory
+from tests.namenode_sim.client_protocol.datanodes_in_memory import POOL, locations, report, sized
+from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
 
 BLOCK, STAMP = 2**30 + 1, 1001
 
 
 async def writing() -> tuple[Served, LocatedBlockProto]:
     """``/f`` with a block that is being written on three of four DataNodes."""
-    served = with_datanodes(serve(), 4)
+    served = datanodes.with_datanodes(serve(), 4)
     await served.create("/f")
-    return served, await add_block(served, "/f")
+    return served, await datanodes.add_block(served, "/f")
 
 
 async def new_stamp(served: Served, block: ExtendedBlockProto) -> ExtendedBlockProto:
@@ -105,7 +92,7 @@ async def test_a_repeated_update_is_not_done_twice(*, failed_over: bool) -> None
     fields = update(found.b, new, found)
     await served.call("updatePipeline", call_id=900, **fields)
     if failed_over:
-        served = with_datanodes(serve(namespace=served.log.replayed()), 4)
+        served = datanodes.with_datanodes(serve(namespace=served.log.replayed()), 4)
     edits = len(served.log.frames)
     await served.call("updatePipeline", call_id=900, **fields)
     assert len(served.log.frames) == edits
@@ -189,7 +176,7 @@ async def test_a_stamp_is_given_to_the_writer_of_a_block_that_is_being_written_o
 
 async def test_a_call_about_a_block_is_a_sign_of_life() -> None:
     served, found = await writing()
-    silent_beyond_the_soft_limit(served)
+    namenode_in_memory.silent_beyond_the_soft_limit(served)
     await new_stamp(served, found.b)
     with pytest.raises(RemoteFault, match="currently owned by writer"):
         await served.call("append", src="/f", clientName="other")
@@ -238,9 +225,9 @@ async def test_no_datanode_is_added_in_safe_mode() -> None:
 async def test_no_more_datanodes_are_added_than_are_asked_for_and_than_the_most(
     wanted: int, given: int
 ) -> None:
-    served = with_datanodes(serve(), 104)
+    served = datanodes.with_datanodes(serve(), 104)
     await served.create("/f")
-    block = await added(served, additional(await add_block(served, "/f"), wanted))
+    block = await added(served, additional(await datanodes.add_block(served, "/f"), wanted))
     assert len(block.locs) == 2 + given
 
 
@@ -291,7 +278,7 @@ async def test_a_datanode_that_never_registered_here_is_left_out() -> None:
     served, found = await writing()
     new = sized(await new_stamp(served, found.b), 1)
     fields = update(found.b, new, found)
-    stranger = DatanodeIDProto(
+    stranger = hdfs_types_pb2.DatanodeIDProto(
         ipAddr="10.1.1.1", hostName="x", datanodeUuid="x", xferPort=1, infoPort=1, ipcPort=1
     )
     fields["newNodes"] = [stranger, *fields["newNodes"]]

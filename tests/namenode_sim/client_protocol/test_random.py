@@ -69,9 +69,7 @@ def check(namespace: Namespace) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(CALLS, users), max_size=40))
-def test_a_replayed_log_gives_the_same_tree(
-    steps: list[tuple[tuple[str, Fields], str]],
-) -> None:
+def test_a_replayed_log_gives_the_same_tree(steps: list[tuple[tuple[str, Fields], str]]) -> None:
     async def run() -> None:
         served = serve()
         await served.call("setPermission", src="/", permission={"perm": 0o777})

@@ -68,7 +68,6 @@ BUGS: Final[dict[str, Planting]] = {
 
 
 def seed_that_shows() -> int | None:
-    """Return the first life that ends badly."""
     for seed in range(SEEDS):
         try:
             asyncio.run(live(seed))

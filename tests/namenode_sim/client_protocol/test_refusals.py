@@ -27,12 +27,7 @@ LONG = "n" * 256
 
 
 REFUSED: dict[str, tuple[str, Fields, str, str]] = {
-    "mkdir over a file": (
-        "mkdirs",
-        {"src": "/f", **MKDIRS},
-        EXISTS,
-        "Path is not a directory: /f",
-    ),
+    "mkdir over a file": ("mkdirs", {"src": "/f", **MKDIRS}, EXISTS, "Path is not a directory: /f"),
     "mkdir below a file": (
         "mkdirs",
         {"src": "/f/x/y", **MKDIRS},

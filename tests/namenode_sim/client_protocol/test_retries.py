@@ -52,7 +52,6 @@ async def prepared() -> Served:
 
 
 def next_namenode(old: Served) -> Served:
-    """Return the one that takes over: it has what is in the log, and nothing else."""
     return serve(namespace=old.log.replayed())
 
 
@@ -86,8 +85,7 @@ async def test_a_call_is_repeated_when_its_file_is_gone(method: str, failed_over
 
 
 @pytest.mark.parametrize(
-    ("method", "fields"),
-    [ONCE[name] for name in ("create", "rename", "rename2", "removeXAttr")],
+    ("method", "fields"), [ONCE[name] for name in ("create", "rename", "rename2", "removeXAttr")]
 )
 async def test_the_same_call_by_another_number_is_another_call(method: str, fields: Fields) -> None:
     served = await prepared()
@@ -103,8 +101,7 @@ async def test_complete_says_true_again_though_no_cache_remembers_it() -> None:
     first = await prepared()
     status = await first.create("/d/new")
     assert await first.complete("/d/new", fileId=status.fileId)
-    then = next_namenode(first)
-    assert await then.complete("/d/new", fileId=status.fileId)
+    assert await next_namenode(first).complete("/d/new", fileId=status.fileId)
 
 
 async def test_a_duplicate_waits_for_the_first_to_be_durable() -> None:
@@ -226,10 +223,7 @@ async def test_an_edit_that_was_logged_and_broke_while_it_was_applied_is_reporte
 
 @pytest.mark.parametrize(
     ("method", "fields"),
-    [
-        ("delete", {"src": "/d", "recursive": True}),
-        ("rename", {"src": "/d", "dst": "/elsewhere"}),
-    ],
+    [("delete", {"src": "/d", "recursive": True}), ("rename", {"src": "/d", "dst": "/elsewhere"})],
 )
 async def test_a_late_duplicate_of_a_call_that_did_nothing_does_nothing(
     method: str, fields: Fields

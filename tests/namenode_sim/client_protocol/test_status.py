@@ -2,32 +2,11 @@
 
 import pytest
 
-from hadoop.proto.hdfs_types_pb2 import (
-    ECSchemaOptionEntryProto,
-    ECSchemaProto,
-    ErasureCodingPolicyProto,
-    ErasureCodingPolicyState,
-    HdfsFileStatusProto,
-)
-from namenode_sim.client_protocol.words.status import (
-    dot_snapshot_status,
-    ec_policy_proto,
-    erasure_coding_of,
-    reserved_entries,
-    reserved_status,
-    status_of,
-)
-from namenode_sim.edits import ops
+from hadoop.proto import hdfs_types_pb2
+from namenode_sim.client_protocol.words import status as words_status
+from namenode_sim.edits import ops, values
 from namenode_sim.edits.ops import Op
-from namenode_sim.edits.values import (
-    AclEntry,
-    AclScope,
-    AclType,
-    EcPolicy,
-    Permission,
-    XAttr,
-    XAttrNamespace,
-)
+from namenode_sim.edits.values import AclType, XAttr
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.state import EcState, ErasureCodingPolicy
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields
@@ -45,24 +24,23 @@ from tests.namenode_sim.namespace.given_edits import (
 )
 
 DIRECTORY, FILE, SYMLINK = (
-    HdfsFileStatusProto.IS_DIR,
-    HdfsFileStatusProto.IS_FILE,
-    HdfsFileStatusProto.IS_SYMLINK,
+    hdfs_types_pb2.HdfsFileStatusProto.IS_DIR,
+    hdfs_types_pb2.HdfsFileStatusProto.IS_FILE,
+    hdfs_types_pb2.HdfsFileStatusProto.IS_SYMLINK,
 )
 HAS_ACL, HAS_EC, SNAPSHOTTABLE = (
-    HdfsFileStatusProto.HAS_ACL,
-    HdfsFileStatusProto.HAS_EC,
-    HdfsFileStatusProto.SNAPSHOT_ENABLED,
+    hdfs_types_pb2.HdfsFileStatusProto.HAS_ACL,
+    hdfs_types_pb2.HdfsFileStatusProto.HAS_EC,
+    hdfs_types_pb2.HdfsFileStatusProto.SNAPSHOT_ENABLED,
 )
 COLD, HOT = 2, 7
 RS32, XOR = "RS-3-2-1024k", "XOR-2-1-1024k"
-SYSTEM = XAttrNamespace.SYSTEM
+SYSTEM = values.XAttrNamespace.SYSTEM
 
 
 def told(
-    kind: HdfsFileStatusProto.FileType.ValueType, number: int, **more: object
-) -> HdfsFileStatusProto:
-    """Return a status, with what most have."""
+    kind: hdfs_types_pb2.HdfsFileStatusProto.FileType.ValueType, number: int, **more: object
+) -> hdfs_types_pb2.HdfsFileStatusProto:
     fields: Fields = {
         "path": b"",
         "length": 0,
@@ -75,13 +53,13 @@ def told(
         "fileType": kind,
         "childrenNum": 0,
     }
-    return HdfsFileStatusProto(**{**fields, **more})
+    return hdfs_types_pb2.HdfsFileStatusProto(**{**fields, **more})
 
 
 ROOT, FIRST = 16385, 16386
 """The ids of the root and of the first inode that is made."""
 ACL = tuple(
-    AclEntry(AclScope.ACCESS, kind, name, permission)
+    values.AclEntry(values.AclScope.ACCESS, kind, name, permission)
     for kind, name, permission in (
         (AclType.USER, None, 7),
         (AclType.USER, "bob", 7),
@@ -90,7 +68,7 @@ ACL = tuple(
         (AclType.OTHER, None, 0),
     )
 )
-STATUSES: dict[str, tuple[list[Op], str, HdfsFileStatusProto]] = {
+STATUSES: dict[str, tuple[list[Op], str, hdfs_types_pb2.HdfsFileStatusProto]] = {
     "a directory": (
         [mkdir("/d"), mkdir("/d/e", 30), mkdir("/d/g", 40)],
         "/d",
@@ -155,7 +133,7 @@ STATUSES: dict[str, tuple[list[Op], str, HdfsFileStatusProto]] = {
     "a symlink in a directory with policies": (
         [
             mkdir("/d"), ops.SetStoragePolicy("/d", COLD), striped("/d", RS32),
-            ops.Symlink(0, "/d/l", "/to", 20, 30, Permission("alice", "staff", 0o777)),
+            ops.Symlink(0, "/d/l", "/to", 20, 30, values.Permission("alice", "staff", 0o777)),
         ],
         "/d/l",
         told(
@@ -175,7 +153,7 @@ STATUSES: dict[str, tuple[list[Op], str, HdfsFileStatusProto]] = {
             FIRST,
             storagePolicy=0,
             flags=HAS_EC,
-            ecPolicy=ec_policy_proto(Namespace.empty("hdfs").ec_policies[2]),
+            ecPolicy=words_status.ec_policy_proto(Namespace.empty("hdfs").ec_policies[2]),
         ),
     ),
     "one with all of that": (
@@ -190,38 +168,40 @@ STATUSES: dict[str, tuple[list[Op], str, HdfsFileStatusProto]] = {
             permission={"perm": 0o770},
             storagePolicy=COLD,
             flags=SNAPSHOTTABLE | HAS_ACL | HAS_EC,
-            ecPolicy=ec_policy_proto(Namespace.empty("hdfs").ec_policies[4]),
+            ecPolicy=words_status.ec_policy_proto(Namespace.empty("hdfs").ec_policies[4]),
         ),
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("given", "path", "status"), STATUSES.values(), ids=STATUSES.keys())
-def test_the_status_of_an_inode(given: list[Op], path: str, status: HdfsFileStatusProto) -> None:
+def test_the_status_of_an_inode(
+    given: list[Op], path: str, status: hdfs_types_pb2.HdfsFileStatusProto
+) -> None:
     namespace = after(given)
-    assert status_of(namespace, namespace.tree.node(path)) == status
+    assert words_status.status_of(namespace, namespace.tree.node(path)) == status
 
 
 def test_a_name_is_told_where_the_client_does_not_know_it() -> None:
     namespace = after(mkdir("/d"))
-    status = status_of(namespace, namespace.tree.node("/d"), b"d")
+    status = words_status.status_of(namespace, namespace.tree.node("/d"), b"d")
     assert status == told(DIRECTORY, FIRST, path=b"d", storagePolicy=0)
 
 
-def without_inode(mode: int, **more: object) -> HdfsFileStatusProto:
+def without_inode(mode: int, **more: object) -> hdfs_types_pb2.HdfsFileStatusProto:
     """Return a directory that has no inode, and so no id (-1), owner or time."""
     nobody: Fields = {"owner": "", "group": "", "modification_time": 0, **more}
     return told(DIRECTORY, 2**64 - 1, permission={"perm": mode}, **nobody)
 
 
 def test_of_any_dot_snapshot_the_same_is_told() -> None:
-    assert dot_snapshot_status() == without_inode(0o777)
+    assert words_status.dot_snapshot_status() == without_inode(0o777)
 
 
 def test_the_reserved_directory_has_a_status_and_entries() -> None:
     """FSDirectory.DOT_RESERVED_STATUS and createReservedStatuses."""
-    assert reserved_status() == without_inode(0o1770)
-    assert reserved_entries("staff") == [
+    assert words_status.reserved_status() == without_inode(0o1770)
+    assert words_status.reserved_entries("staff") == [
         without_inode(0o770, path=name, group="staff") for name in (b".inodes", b"raw")
     ]
 
@@ -244,7 +224,7 @@ POLICIES: dict[str, tuple[list[Op], str, int | None]] = {
         [ops.SetXAttr("/d", (XAttr(SYSTEM, "hdfs.other", MORE),))], "/d/e", None,
     ),
     "that of a user's attribute": (
-        [ops.SetXAttr("/d", (XAttr(XAttrNamespace.USER, EC_XATTR, MORE),))], "/d/e", None,
+        [ops.SetXAttr("/d", (XAttr(values.XAttrNamespace.USER, EC_XATTR, MORE),))], "/d/e", None,
     ),
     "behind other attributes": (
         [ops.SetXAttr("/d", (XAttr(SYSTEM, "hdfs.other", MORE),)), striped("/d", XOR)], "/d/e", 4,
@@ -264,27 +244,27 @@ POLICIES: dict[str, tuple[list[Op], str, int | None]] = {
 @pytest.mark.parametrize(("given", "path", "number"), POLICIES.values(), ids=POLICIES.keys())
 def test_the_erasure_coding_policy_in_force(given: list[Op], path: str, number: int | None) -> None:
     namespace = after(mkdir("/d"), mkdir("/d/e"), given)
-    found = erasure_coding_of(namespace, namespace.tree.node(path))
+    found = words_status.erasure_coding_of(namespace, namespace.tree.node(path))
     assert (None if found is None else found.id) == number
 
 
 def test_an_erasure_coding_policy_is_told_as_it_was_defined() -> None:
-    policy = EcPolicy("rs", 4, 2, 8192, (("k", "v"), ("l", "")))
+    policy = values.EcPolicy("rs", 4, 2, 8192, (("k", "v"), ("l", "")))
     known = ErasureCodingPolicy(64, "RS-4-2-8k", policy, EcState.ENABLED)
-    assert ec_policy_proto(known) == ErasureCodingPolicyProto(
+    assert words_status.ec_policy_proto(known) == hdfs_types_pb2.ErasureCodingPolicyProto(
         id=64,
         name="RS-4-2-8k",
-        schema=ECSchemaProto(
+        schema=hdfs_types_pb2.ECSchemaProto(
             codecName="rs",
             dataUnits=4,
             parityUnits=2,
             options=[
-                ECSchemaOptionEntryProto(key="k", value="v"),
-                ECSchemaOptionEntryProto(key="l", value=""),
+                hdfs_types_pb2.ECSchemaOptionEntryProto(key="k", value="v"),
+                hdfs_types_pb2.ECSchemaOptionEntryProto(key="l", value=""),
             ],
         ),
         cellSize=8192,
-        state=ErasureCodingPolicyState.ENABLED,
+        state=hdfs_types_pb2.ErasureCodingPolicyState.ENABLED,
     )
 
 
@@ -305,7 +285,7 @@ def test_policies_above_count_in_a_snapshot(names: list[str], storage: int, codi
         ops.AllowSnapshot("/d"), ops.CreateSnapshot("/d", "s", 20),
         ops.Delete("/d/e", 30),
     )  # fmt: skip
-    status = status_of(namespace, seen(namespace, "s", *names).node)
+    status = words_status.status_of(namespace, seen(namespace, "s", *names).node)
     assert (status.storagePolicy, status.ecPolicy.id, status.flags) == (storage, coding, HAS_EC)
 
 
@@ -314,4 +294,4 @@ def test_a_file_in_a_snapshot_has_the_storage_policy_that_it_has_now() -> None:
         mkdir("/d"), add("/d/f"), ops.AllowSnapshot("/d"), ops.CreateSnapshot("/d", "s", 20),
         ops.SetStoragePolicy("/d", COLD),
     )  # fmt: skip
-    assert status_of(namespace, seen(namespace, "s", "f").node).storagePolicy == COLD
+    assert words_status.status_of(namespace, seen(namespace, "s", "f").node).storagePolicy == COLD

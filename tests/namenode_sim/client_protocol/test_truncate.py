@@ -22,7 +22,6 @@ NAMES = ("d1", "d2", "d3")
 async def file_of(
     *lengths: int,
 ) -> tuple[namenode_in_memory.Served, recovering_datanodes.Disks, list[ExtendedBlockProto]]:
-    """Write the closed ``/d/f``, with three replicas of each block."""
     served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve())
     await served.mkdirs("/d")
     disks = recovering_datanodes.Disks(served)

@@ -8,16 +8,9 @@ from ha.rpc.errors import RemoteFault
 from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.edits.ops import RemoveXAttr, SetXAttr
 from namenode_sim.edits.values import XAttr, XAttrNamespace
+from tests.namenode_sim.client_protocol import xattr_words
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served
-from tests.namenode_sim.client_protocol.xattr_words import (
-    CREATE,
-    REPLACE,
-    change,
-    listed,
-    prepared,
-    proto,
-    seen,
-)
+from tests.namenode_sim.client_protocol.xattr_words import CREATE, REPLACE, change, prepared, seen
 
 DENIED = "org.apache.hadoop.security.AccessControlException"
 NOT_FOUND = "java.io.FileNotFoundException"
@@ -167,7 +160,7 @@ REMOVED: dict[str, tuple[tuple[str, ...], str, str, str]] = {
 async def test_removing(held: tuple[str, ...], asked: str, java_class: str, told: str) -> None:
     served = await prepared(*held)
     edits = len(served.log.frames)
-    removal = served.call("removeXAttr", src="/f", xAttr=proto(asked))
+    removal = served.call("removeXAttr", src="/f", xAttr=xattr_words.proto(asked))
     if told:
         with pytest.raises(RemoteFault) as refusal:
             await removal
@@ -258,8 +251,8 @@ async def test_reading(user: str, asked: tuple[str, ...], answer: list[str] | st
 async def test_a_list_has_all_that_one_may_see() -> None:
     """PBHelperClient.convertListXAttrsResponse sends the values, which a Java client drops."""
     served = await prepared(*ALL)
-    assert await listed(served) == [MARK, "trusted.b=2", "user.a=1"]
-    assert await listed(served, user="alice") == [MARK, "user.a=1"]
+    assert await xattr_words.listed(served) == [MARK, "trusted.b=2", "user.a=1"]
+    assert await xattr_words.listed(served, user="alice") == [MARK, "user.a=1"]
 
 
 async def test_system_and_raw_attributes_are_not_shown() -> None:
@@ -268,7 +261,7 @@ async def test_system_and_raw_attributes_are_not_shown() -> None:
     served.log_and_apply(SetXAttr("/d", (XAttr(XAttrNamespace.RAW, "a", b"1"),)))
     await change(served, "user.a=1", "/d")
     assert await seen(served, src="/d") == ["user.a=1"]
-    assert await listed(served, "/d") == ["user.a=1"]
+    assert await xattr_words.listed(served, "/d") == ["user.a=1"]
 
 
 async def test_trusted_attributes_are_the_superuser_s_without_permissions_too() -> None:
@@ -279,8 +272,8 @@ async def test_trusted_attributes_are_the_superuser_s_without_permissions_too() 
 
 
 CALLS: dict[str, Fields] = {
-    "setXAttr": {"xAttr": proto("user.a=1"), "flag": CREATE},
-    "removeXAttr": {"xAttr": proto("user.a")},
+    "setXAttr": {"xAttr": xattr_words.proto("user.a=1"), "flag": CREATE},
+    "removeXAttr": {"xAttr": xattr_words.proto("user.a")},
     "getXAttrs": {},
     "listXAttrs": {},
 }
@@ -350,7 +343,7 @@ async def test_values_and_names_need_the_right_to_read() -> None:
     await served.touch("/y/f", user="alice")
     await served.call("setPermission", src="/y", permission={"perm": 0o766})
     with pytest.raises(RemoteFault, match='access=EXECUTE, inode="/y"'):
-        await listed(served, "/y/f", "bob")
+        await xattr_words.listed(served, "/y/f", "bob")
 
 
 async def owned(src: str, mode: int) -> Served:

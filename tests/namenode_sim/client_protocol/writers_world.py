@@ -86,7 +86,6 @@ class World:
     # ---- calls ----
 
     async def call(self, method: str, **more: object) -> Message:
-        """Make a call whose answer may be lost once or twice, the NameNode with it."""
         self.call_id += 1
         fields: Fields = dict(more)
         answer = await self.active.served.call(method, call_id=self.call_id, **fields)

@@ -45,7 +45,6 @@ class DataNode:
         return self.at.cluster.nodes[self.name]
 
     def is_confirmed(self) -> bool:
-        """Whether the NameNode is sure of what its storages hold."""
         return all(one.held.confirmed for one in self.node.storages.values())
 
     def register(self) -> Node:
@@ -129,5 +128,4 @@ async def with_blocks(count: int = 1, *, clock: Clock | None = None) -> tuple[Na
     for number in range(count):
         made.apply(*edits(number))
     replicas = [whole(number, STAMP + number) for number in range(count)]
-    datanode = await DataNode(made).joined(*replicas)
-    return made, datanode
+    return made, await DataNode(made).joined(*replicas)

@@ -91,7 +91,6 @@ class NameNode:
         return self.keeper.cluster
 
     def holders(self, block_id: int) -> list[str]:
-        """Return the storages that have a replica, by the map."""
         blocks = self.cluster.blocks
         blocks.map.check()
         slot = blocks.map.find(block_id)
@@ -176,8 +175,7 @@ async def data_node(
     before = [_registrations(one) for one in served]
     try:
         await name_nodes.seen(
-            lambda: task.done() or [_registrations(one) for one in served] > before,
-            seconds=SECONDS,
+            lambda: task.done() or [_registrations(one) for one in served] > before, seconds=SECONDS
         )
         if task.done():
             task.result()

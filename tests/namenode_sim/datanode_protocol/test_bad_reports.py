@@ -10,7 +10,6 @@ UNKNOWN = -9
 
 
 async def deletions(datanode: scripted.DataNode) -> list[list[int]]:
-    """Return the blocks of each deletion that leaves, as the log reports them."""
     with structlog.testing.capture_logs() as lines:
         datanode.heartbeat()
     return [line["blocks"] for line in lines if line["event"] == "datanodes.command"]

@@ -12,15 +12,8 @@ from datanode.process.node import DataNode
 from datanode.replicas.operations import News
 from datanode.replicas.store import Announcement
 from datanode.replicas.volumes import StorageUse
+from ha.rpc import java_names
 from ha.rpc.errors import RemoteFault
-from ha.rpc.java_names import (
-    DATANODE_LIFELINE_PROTOCOL,
-    INCORRECT_VERSION,
-    INVALID_REPORT_LEASE,
-    IO_EXCEPTION,
-    STANDBY_EXCEPTION,
-    UNREGISTERED_NODE,
-)
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import namenode_protocol_pb2 as nn
 from namenode_sim.edits import ops
@@ -137,7 +130,6 @@ WELL = Condition((StorageUse(StorageId("DS-1"), "DISK", 100, 1, 99),), (), 0, 0)
 
 
 async def joined(calls_: NameNodeCalls, who: Identity) -> int:
-    """Register and be heard; the lease of a report."""
     await calls_.register(who)
     return (await calls_.heartbeat(who, WELL, wants_lease=True)).fullBlockReportLeaseId
 
@@ -159,7 +151,7 @@ async def test_strangers_are_refused_in_every_call(active: NameNode, stranger: I
         for call in tries.values():
             with pytest.raises(RemoteFault, match="Unregistered server") as refused:
                 await call
-            assert refused.value.java_class == UNREGISTERED_NODE
+            assert refused.value.java_class == java_names.UNREGISTERED_NODE
     assert active.cluster.nodes == {}
 
 
@@ -173,14 +165,14 @@ async def test_refusals_have_the_classes_that_hadoops_datanodes_act_upon() -> No
             await asked.connection.call(
                 "registerDatanode", old, pb.RegisterDatanodeResponseProto, deadline_seconds=10
             )
-        assert refused.value.java_class == INCORRECT_VERSION
+        assert refused.value.java_class == java_names.INCORRECT_VERSION
         lease = await joined(asked, who)
         with pytest.raises(RemoteFault) as refused:
             await asked.full_report(who, [replica], {}, lease=lease + 1, split_blocks=SPLIT_BLOCKS)
-        assert refused.value.java_class == INVALID_REPORT_LEASE
+        assert refused.value.java_class == java_names.INVALID_REPORT_LEASE
         with pytest.raises(RemoteFault, match="directories were copied") as refused:
             await asked.register(identity(port=1))
-        assert refused.value.java_class == IO_EXCEPTION
+        assert refused.value.java_class == java_names.IO_EXCEPTION
         answer = await asked.heartbeat(identity(port=1), WELL, wants_lease=True)
         assert [one.cmdType for one in answer.cmds] == [pb.DatanodeCommandProto.RegisterCommand]
         assert answer.fullBlockReportLeaseId == 0
@@ -199,7 +191,7 @@ async def test_names_and_ports_have_limits(active: NameNode, case: str) -> None:
     async with calls(active) as asked:
         with pytest.raises(RemoteFault, match="registration: ") as refused:
             await asked.register(LIMITS[case])
-        assert refused.value.java_class == IO_EXCEPTION
+        assert refused.value.java_class == java_names.IO_EXCEPTION
     assert active.cluster.nodes == {}
 
 
@@ -248,7 +240,7 @@ async def test_b20_a_lifeline_keeps_a_datanode_alive(active: NameNode) -> None:
     node.last_heard -= 100.0
     before = node.last_heard
     request = pb.HeartbeatRequestProto(registration=identity().registration)
-    async with calls(active, DATANODE_LIFELINE_PROTOCOL) as asked:
+    async with calls(active, java_names.DATANODE_LIFELINE_PROTOCOL) as asked:
         await asked.connection.call(
             "sendLifeline", request, pb.LifelineResponseProto, deadline_seconds=10
         )
@@ -274,7 +266,7 @@ async def test_an_active_without_its_lease_takes_no_hadoop_datanode_from_itself(
         active.leased, before = False, node.last_heard
         with pytest.raises(RemoteFault, match="without its read lease") as refused:
             await beat(asked, "3.5.0")
-        assert refused.value.java_class == IO_EXCEPTION
+        assert refused.value.java_class == java_names.IO_EXCEPTION
         assert node.last_heard > before
         told = await beat(asked, "3.5.0-nnha")
         assert told.haStatus.state == nn.NNHAStatusHeartbeatProto.STANDBY
@@ -300,7 +292,7 @@ async def test_damage_is_marked_by_the_active_only(active: NameNode, standby: Na
             if served is standby:
                 with pytest.raises(RemoteFault) as refused:
                     await asked.bad_replica(who, one, "DISK")
-                assert refused.value.java_class == STANDBY_EXCEPTION
+                assert refused.value.java_class == java_names.STANDBY_EXCEPTION
             else:
                 await asked.bad_replica(who, one, "DISK")
     assert active.cluster.blocks.map.corrupt_count() == 1

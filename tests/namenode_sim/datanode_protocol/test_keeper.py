@@ -215,8 +215,7 @@ async def test_b20_who_is_not_registered_is_told_to() -> None:
         await stranger.tell(received())
     stranger.register()
     assert not stranger.heartbeat().must_register
-    moved = DataNode(made, port=1)
-    assert moved.heartbeat().must_register
+    assert DataNode(made, port=1).heartbeat().must_register
 
 
 async def test_a_role_that_changes_under_a_report_ends_it() -> None:
@@ -309,8 +308,7 @@ async def test_b3_reports_while_a_file_is_written_leave_no_corrupt_replica() -> 
     made.become_active()
     assert len(made.cluster.blocks.postponed_reports) == 0
     assert made.cluster.blocks.map.corrupt_count() == 0
-    block = edits(0, 12)[-1]
-    assert isinstance(block, ops.Close)
+    assert isinstance(edits(0, 12)[-1], ops.Close)
     made.apply(*given(FIRST, 1002, 12, "/f0")[-1:])
     await datanode.tell(received(0, 1002, 12))
     assert made.holders(FIRST) == ["DS-a"]

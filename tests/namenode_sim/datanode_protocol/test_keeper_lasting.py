@@ -7,14 +7,8 @@ import pytest
 from namenode_sim.blocks.safemode import Pending, SafeMode, SafeModeRules
 from namenode_sim.edits import ops
 from namenode_sim.term.role import Role
-from tests.namenode_sim.datanode_protocol.scripted import (
-    FIRST,
-    STAMP,
-    DataNode,
-    edits,
-    whole,
-    with_blocks,
-)
+from tests.namenode_sim.datanode_protocol import scripted
+from tests.namenode_sim.datanode_protocol.scripted import STAMP, DataNode, edits, whole, with_blocks
 from tests.namenode_sim.datanode_protocol.served import Clock, NameNode, in_memory
 
 SETTLE_SECONDS = 30.0
@@ -39,7 +33,7 @@ async def settled(made: NameNode, *, holds: int) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    made.holders(FIRST)
+    made.holders(scripted.FIRST)
 
 
 @pytest.mark.row("B20")
@@ -55,7 +49,7 @@ async def test_b20_a_dead_datanodes_replicas_go_and_it_must_register() -> None:
     assert datanode.heartbeat().must_register
     replicas = [whole(number, STAMP + number) for number in range(3000)]
     await datanode.joined(*replicas)
-    assert made.holders(FIRST + 2999) == ["DS-a"]
+    assert made.holders(scripted.FIRST + 2999) == ["DS-a"]
 
 
 async def test_one_that_comes_back_before_it_is_emptied_keeps_what_it_reports() -> None:
@@ -199,4 +193,4 @@ async def test_a_storage_that_has_reported_is_skipped_in_the_safe_mode_of_the_st
     made.apply(*edits(0), *edits(1))
     datanode = await DataNode(made).joined(whole(0))
     await datanode.report()
-    assert made.holders(FIRST) == ["DS-a"]
+    assert made.holders(scripted.FIRST) == ["DS-a"]

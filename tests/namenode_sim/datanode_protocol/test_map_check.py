@@ -15,7 +15,6 @@ ROUNDS: Final = 3
 
 
 def a_map() -> Few:
-    """Blocks for three rounds, each on two DataNodes."""
     few = Few("ab")
     for number in range(ROUNDS * MAP_SLOTS_A_ROUND - 1):
         few.block("ab", expected=2, number=BLOCK + number)

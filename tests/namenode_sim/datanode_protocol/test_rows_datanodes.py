@@ -14,12 +14,8 @@ from datanode.replicas.scanner import ScanRhythm
 from namenode_sim.edits import ops
 from tests.datanode.block_client import ReadRefused, read, write_whole
 from tests.datanode.stores import block
-from tests.namenode_sim.datanode_protocol.served import (
-    NameNode,
-    data_node,
-    given,
-    seen,
-)
+from tests.namenode_sim.datanode_protocol import served as datanode_protocol_served
+from tests.namenode_sim.datanode_protocol.served import NameNode, data_node, seen
 from tests.namenode_sim.datanode_protocol.test_upkeep import place
 
 DATA = bytes(range(251)) * 400
@@ -29,7 +25,7 @@ AT_ONCE = ScanRhythm(bytes_per_second=1 << 40)
 
 async def file_on(nodes: list[DataNode], of: Block, *served: NameNode) -> None:
     """Write a closed file of one block, with a replica on each of these DataNodes."""
-    edits = given(of.block_id, of.stamp, len(DATA), f"/{of.block_id}")
+    edits = datanode_protocol_served.given(of.block_id, of.stamp, len(DATA), f"/{of.block_id}")
     replication = ops.SetReplication(f"/{of.block_id}", len(nodes))
     for one in served:
         one.apply(*edits[:-1])
@@ -40,7 +36,6 @@ async def file_on(nodes: list[DataNode], of: Block, *served: NameNode) -> None:
 
 
 def on_disks(folder: Path, of: Block) -> list[Path]:
-    """Return the files of a block's whole replicas."""
     return sorted(folder.rglob(f"finalized/**/blk_{of.block_id}"))
 
 

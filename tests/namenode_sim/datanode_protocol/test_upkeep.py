@@ -25,7 +25,6 @@ def place(node: DataNode) -> Place:
 
 
 def is_on(folder: Path) -> bool:
-    """Whether a DataNode's disk has the block."""
     return any(folder.rglob(f"finalized/**/blk_{ID}"))
 
 
@@ -79,8 +78,7 @@ async def test_a_damaged_replica_gives_way_to_a_copy(tmp_path: Path) -> None:
         await write_whole([place(one), place(two)], block(), DATA)
         active.apply(served.given(ID, 1001, len(DATA), "/f")[-1], ops.SetReplication("/f", 2))
         await served.seen(lambda: len(active.holders(ID)) == 2)
-        uuid = next(iter(active.cluster.nodes))
-        await report(active, damaged(uuid))
+        await report(active, damaged(next(iter(active.cluster.nodes))))
         assert active.cluster.blocks.map.corrupt_count() == 1
         await served.seen(lambda: active.cluster.blocks.map.corrupt_count() == 0)
         await served.seen(lambda: len(active.holders(ID)) == 2, lambda: all(map(is_on, folders)))

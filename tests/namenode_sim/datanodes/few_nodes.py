@@ -41,7 +41,6 @@ class Few:
         self.work()
 
     def confirm(self, name: str) -> None:
-        """Send a full report, of what is known, after a heartbeat."""
         held = self.storages[name].held
         held.heartbeated = True
         blocks = [self.state.map.block(model.Slot(slot)) for slot in sorted(held.slots)]
@@ -63,7 +62,6 @@ class Few:
         self.state.map.check()
 
     def round(self, seconds: float = 3.0) -> None:
-        """Run the next round, some time later."""
         self.now += seconds
         for node in self.nodes.values():
             node.last_heard = self.now if node.alive else node.last_heard
@@ -98,7 +96,6 @@ class Few:
         incremental_reports.receive(self.state, self.storages[name].held, told, self.now)
 
     def damaged(self, slot: model.Slot, *names: str, stamp: int = STAMP) -> None:
-        """Replicas are found damaged."""
         for name in names:
             mark = model.CorruptMark(model.Reason.CORRUPTION_REPORTED, stamp)
             self.state.mark_corrupt(slot, self.storages[name].held, mark)
@@ -112,7 +109,6 @@ class Few:
             self.storages[name].held.confirmed = False
 
     def ordered(self) -> list[tuple[str, int, int]]:
-        """Orders to delete: DataNode, block, stamp."""
         found = [
             (self.cluster.place(number)[0].id.uuid, block_id, stamp)
             for number, block_id, stamp, _ in self.state.invalidations
@@ -124,7 +120,6 @@ class Few:
         return "".join(name for name, _, _ in self.ordered())
 
     def targets(self) -> list[str]:
-        """Where copies are to go."""
         return sorted(target for sent in self.copies().values() for target in sent)
 
     def copies(self) -> dict[str, list[str]]:

@@ -118,7 +118,6 @@ def ensure_judged(world: World, block_id: int) -> None:
 def queue_for(
     world: World, live: list[StorageNumber], expected: int, coming: int
 ) -> Priority | None:
-    """Where a block belongs, by Hadoop's words."""
     racks = {world.cluster.place(one)[0].rack for one in live}
     has_two = len({machine.node.rack for machine in world.machines}) > 1
     if not live:
@@ -156,7 +155,6 @@ def what_is_wrong(world: World, number: int) -> str | None:
 
 
 def told(world: World, number: int) -> str:
-    """All that is known of a block."""
     state, slot = world.state, world.slot(number)
     disks = {one.node.id.uuid: one.disk[number] for one in world.machines if number in one.disk}
     return (

@@ -61,7 +61,6 @@ class Block:
 
 
 def a_node(cluster: Cluster, name: str, rack: str) -> tuple[Node, NodeStorage]:
-    """Add a DataNode with one storage, which is known and has heartbeated."""
     node = Node(DatanodeId(name, "10.0.0.1", name, 1, 2, 3), "3.5.0", 0.0, rack=rack)
     cluster.nodes[name] = node
     storage = cluster.add_storage(node, f"DS-{name}")
@@ -151,7 +150,6 @@ class World:
                 self.tells(machine, number)
 
     def appends(self, chance: Random) -> None:
-        """Append through some of the DataNodes that have a block."""
         number = self.any_block(chance)
         pipeline = [one for one in self.up() if number and self.keeps(one, number)]
         slot = self.state.map.find(number) if number else None
@@ -260,7 +258,6 @@ class World:
                     self.tells(target, order.block_id)
 
     def executes(self, machine: Machine, most: int = 100) -> None:
-        """Delete what was ordered, if it is what the DataNode has."""
         done, machine.orders = machine.orders[:most], machine.orders[most:]
         for order in done:
             replica = machine.disk.get(order.block_id)
@@ -280,7 +277,6 @@ class World:
             self.reports_in_full(machine)
 
     def dies(self, chance: Random) -> None:
-        """Kill a DataNode; sometimes its disk goes, too."""
         machine = chance.choice(self.machines)
         if not machine.is_up:
             machine.is_up = True
@@ -330,7 +326,6 @@ class World:
         assert self.state.role is model.Role.ACTIVE
 
     def other_deletes(self, number: int, chance: Random) -> None:
-        """Let the other active choose among the replicas that are too many."""
         block, held = self.blocks[number], self.up()
         keepers = [one for one in held if self.keeps(one, number)]
         chance.shuffle(keepers)

@@ -4,16 +4,8 @@ import json
 
 import pytest
 
-from namenode_sim.datanodes.draining import (
-    Bean,
-    Commands,
-    Deletions,
-    Found,
-    Question,
-    Unreadable,
-    query_of,
-    read,
-)
+from namenode_sim.datanodes import draining
+from namenode_sim.datanodes.draining import Bean, Commands, Unreadable, read
 from namenode_sim.datanodes.model import DatanodeId
 
 WHO = DatanodeId("u-1", "10.0.0.1", "host", 9866, 9864, 9867)
@@ -25,7 +17,7 @@ QUERIES = {
 
 @pytest.mark.parametrize("bean", QUERIES)
 def test_which_bean_is_asked_for(bean: Bean) -> None:
-    assert query_of(Question(WHO, bean, term=1, registrations=1)) == QUERIES[bean]
+    assert draining.query_of(draining.Question(WHO, bean, term=1, registrations=1)) == QUERIES[bean]
 
 
 def page(*beans: object) -> bytes:
@@ -40,7 +32,7 @@ NAMELESS = {"name": "Hadoop:service=DataNode,name=JvmMetrics"}
 NO_LIST, NO_NUMBER = Unreadable("it has no list of beans"), "no bean has the number "
 NO_COMMANDS = Unreadable(NO_NUMBER + "SumOfActorCommandQueueLength")
 
-ACTIVITIES: dict[str, tuple[bytes, Found]] = {
+ACTIVITIES: dict[str, tuple[bytes, draining.Found]] = {
     "idle": (page(activity(0)), Commands(0, 7)),
     "at work": (page(activity(2)), Commands(2, 7)),
     "of two processes": (page(activity(2, 7), activity(3, 8)), Commands(5, 15)),
@@ -62,12 +54,12 @@ ACTIVITIES: dict[str, tuple[bytes, Found]] = {
 
 
 @pytest.mark.parametrize(("given", "found"), ACTIVITIES.values(), ids=ACTIVITIES.keys())
-def test_the_commands_of_a_page(given: bytes, found: Found) -> None:
+def test_the_commands_of_a_page(given: bytes, found: draining.Found) -> None:
     assert read(Bean.COMMANDS, given) == found
 
 
 def test_the_deletions_of_a_page() -> None:
-    assert read(Bean.DELETIONS, page({"PendingAsyncDeletions": 3})) == Deletions(3)
+    assert read(Bean.DELETIONS, page({"PendingAsyncDeletions": 3})) == draining.Deletions(3)
     assert read(Bean.DELETIONS, page(activity(0))) == Unreadable(
         NO_NUMBER + "PendingAsyncDeletions"
     )

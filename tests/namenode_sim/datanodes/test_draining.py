@@ -10,28 +10,13 @@ import pytest
 from namenode_sim.blocks.model import Deleted, ReplicaState, Reported
 from namenode_sim.blocks.postponed_reports import ReplicaReport
 from namenode_sim.blocks.state import BlockState
+from namenode_sim.datanodes import draining
 from namenode_sim.datanodes.cluster import Cluster
-from namenode_sim.datanodes.draining import (
-    Bean,
-    Commands,
-    Deletions,
-    DrainRules,
-    Found,
-    Noted,
-    Question,
-    Unreadable,
-    awaits_drain,
-    note,
-    note_deletions,
-    note_orders,
-    question_to,
-    questions,
-    silent_long_enough,
-)
+from namenode_sim.datanodes.draining import Commands, Noted, Unreadable, question_to, questions
 from namenode_sim.datanodes.model import DatanodeId, Drain, Node
 
-RULES = DrainRules(quiet_seconds=600.0)
-UNCHECKED = DrainRules(check=False)
+RULES = draining.DrainRules(quiet_seconds=600.0)
+UNCHECKED = draining.DrainRules(check=False)
 NOW = 5000.0
 AGAIN, FOR_LONG = 2.0, 30.0
 
@@ -53,7 +38,7 @@ def cluster(*nodes: Node) -> Cluster:
 
 # ---- which DataNodes are asked, what, and when ----
 
-AWAITED: dict[str, tuple[str, Drain, DrainRules, bool]] = {
+AWAITED: dict[str, tuple[str, Drain, draining.DrainRules, bool]] = {
     "Hadoop's": ("3.5.0", Drain(), RULES, True),
     "its commands are done": ("3.5.0", Drain(commands_done=True), RULES, True),
     "its page cannot be had": ("3.5.0", Drain(page_unreadable=True), RULES, True),
@@ -67,10 +52,10 @@ AWAITED: dict[str, tuple[str, Drain, DrainRules, bool]] = {
     ("version", "drain", "rules", "awaited"), AWAITED.values(), ids=AWAITED.keys()
 )
 def test_hadoops_are_waited_for_until_they_are_drained(
-    version: str, drain: Drain, rules: DrainRules, awaited: bool
+    version: str, drain: Drain, rules: draining.DrainRules, awaited: bool
 ) -> None:
     node = hadoops(drain=drain, version=version)
-    assert awaits_drain(node, rules) is awaited
+    assert draining.awaits_drain(node, rules) is awaited
     assert questions(cluster(node), rules, NOW) == (
         [question_to(cluster(node), node)] if awaited else []
     )
@@ -89,23 +74,25 @@ def test_only_who_lives_is_registered_and_obeys_is_looked_at(
     question = question_to(here, node)
     looked_at = alive and not must_register and obeys
     assert questions(here, RULES, NOW) == ([question] if looked_at else [])
-    assert silent_long_enough(here, RULES, NOW) == ([node] if looked_at else [])
+    assert draining.silent_long_enough(here, RULES, NOW) == ([node] if looked_at else [])
     assert node.drain.done is looked_at
-    void = note(here, question, Commands(0, 6), NOW) is Noted.VOID
+    void = draining.note(here, question, Commands(0, 6), NOW) is Noted.VOID
     assert void is not looked_at
 
 
 ASKED = {
-    "at first": (Drain(), Bean.COMMANDS),
-    "as long as its page cannot be had": (Drain(page_unreadable=True), Bean.COMMANDS),
-    "once its commands are done": (Drain(commands_done=True), Bean.DELETIONS),
+    "at first": (Drain(), draining.Bean.COMMANDS),
+    "as long as its page cannot be had": (Drain(page_unreadable=True), draining.Bean.COMMANDS),
+    "once its commands are done": (Drain(commands_done=True), draining.Bean.DELETIONS),
 }
 
 
 @pytest.mark.parametrize(("drain", "bean"), ASKED.values(), ids=ASKED.keys())
-def test_commands_are_asked_about_before_deletions(drain: Drain, bean: Bean) -> None:
+def test_commands_are_asked_about_before_deletions(drain: Drain, bean: draining.Bean) -> None:
     node = hadoops(drain=drain)
-    assert question_to(cluster(node), node) == Question(node.id, bean, term=7, registrations=3)
+    assert question_to(cluster(node), node) == draining.Question(
+        node.id, bean, term=7, registrations=3
+    )
 
 
 def test_fifty_are_asked_at_once_those_first_that_have_waited_longest() -> None:
@@ -114,9 +101,9 @@ def test_fifty_are_asked_at_once_those_first_that_have_waited_longest() -> None:
     assert asked == [node.id for node in reversed(nodes)][:50]
 
 
-PAUSES: dict[str, tuple[Drain, Found, float]] = {
+PAUSES: dict[str, tuple[Drain, draining.Found, float]] = {
     "commands wait": (Drain(), Commands(1, 5), AGAIN),
-    "deletions wait": (Drain(commands_done=True), Deletions(1), AGAIN),
+    "deletions wait": (Drain(commands_done=True), draining.Deletions(1), AGAIN),
     "the page can be had again": (Drain(page_unreadable=True), Commands(1, 5), AGAIN),
     "the page cannot be had": (Drain(), Unreadable("refused"), FOR_LONG),
     "it still cannot be had": (Drain(page_unreadable=True), Unreadable("refused"), FOR_LONG),
@@ -124,18 +111,20 @@ PAUSES: dict[str, tuple[Drain, Found, float]] = {
 
 
 @pytest.mark.parametrize(("drain", "found", "seconds"), PAUSES.values(), ids=PAUSES.keys())
-def test_when_a_page_is_asked_for_again(drain: Drain, found: Found, seconds: float) -> None:
+def test_when_a_page_is_asked_for_again(
+    drain: Drain, found: draining.Found, seconds: float
+) -> None:
     node = hadoops(drain=replace(drain))
     here = cluster(node)
     question = question_to(here, node)
-    note(here, question, found, NOW)
+    draining.note(here, question, found, NOW)
     assert questions(here, RULES, NOW + seconds - 0.1) == []
     assert questions(here, RULES, NOW + seconds) == [question]
 
 
 # ---- what an answer changes ----
 
-ANSWERS: dict[str, tuple[Drain, Found, Noted, Drain]] = {
+ANSWERS: dict[str, tuple[Drain, draining.Found, Noted, Drain]] = {
     "a command waits": (
         Drain(), Commands(1, 5), Noted.NOT_YET, Drain(first_heartbeats=5)),
     "none waits, but that may have been counted before it obeyed": (
@@ -151,12 +140,12 @@ ANSWERS: dict[str, tuple[Drain, Found, Noted, Drain]] = {
         Drain(first_heartbeats=5), Commands(0, 4), Noted.COMMANDS_DONE,
         Drain(first_heartbeats=5, commands_done=True)),
     "a deletion waits": (
-        Drain(commands_done=True), Deletions(1), Noted.NOT_YET, Drain(commands_done=True)),
+        Drain(commands_done=True), draining.Deletions(1), Noted.NOT_YET, Drain(commands_done=True)),
     "no deletion waits": (
-        Drain(commands_done=True, asked={8}), Deletions(0), Noted.DRAINED,
+        Drain(commands_done=True, asked={8}), draining.Deletions(0), Noted.DRAINED,
         Drain(commands_done=True, done=True)),
     "no deletion waits, but a command may bring some": (
-        Drain(), Deletions(0), Noted.NOT_YET, Drain()),
+        Drain(), draining.Deletions(0), Noted.NOT_YET, Drain()),
     "the page cannot be had": (
         Drain(), Unreadable("refused"), Noted.UNREADABLE, Drain(page_unreadable=True)),
     "that of the deletions cannot": (
@@ -171,10 +160,12 @@ ANSWERS: dict[str, tuple[Drain, Found, Noted, Drain]] = {
 
 
 @pytest.mark.parametrize(("before", "found", "noted", "then"), ANSWERS.values(), ids=ANSWERS.keys())
-def test_what_a_page_proves(before: Drain, found: Found, noted: Noted, then: Drain) -> None:
+def test_what_a_page_proves(
+    before: Drain, found: draining.Found, noted: Noted, then: Drain
+) -> None:
     node = hadoops(drain=replace(before, asked=set(before.asked)))
     here = cluster(node)
-    assert note(here, question_to(here, node), found, NOW) is noted
+    assert draining.note(here, question_to(here, node), found, NOW) is noted
     assert replace(node.drain, ask_from=0.0) == then
 
 
@@ -214,7 +205,7 @@ def test_an_answer_about_the_past_changes_nothing(change: Callable[[Cluster, Nod
     question = question_to(here, node)
     change(here, node)
     before = replace(node.drain)
-    assert note(here, question, Commands(0, 6), NOW) is Noted.VOID
+    assert draining.note(here, question, Commands(0, 6), NOW) is Noted.VOID
     assert node.drain == before
 
 
@@ -234,14 +225,14 @@ SILENCE: dict[str, tuple[Drain, float, bool]] = {
 @pytest.mark.parametrize(("drain", "now", "ends"), SILENCE.values(), ids=SILENCE.keys())
 def test_silence_stands_for_a_page_that_cannot_be_had(drain: Drain, now: float, ends: bool) -> None:
     node = hadoops(drain=replace(drain, asked={8}))
-    assert silent_long_enough(cluster(node), RULES, now) == ([node] if ends else [])
+    assert draining.silent_long_enough(cluster(node), RULES, now) == ([node] if ends else [])
     assert node.drain.done is (ends or drain.done)
     assert node.drain.asked == (set() if ends else {8})
 
 
 def test_nobody_is_drained_by_silence_where_it_is_switched_off() -> None:
     node = hadoops(drain=Drain(page_unreadable=True))
-    assert silent_long_enough(cluster(node), UNCHECKED, NOW) == []
+    assert draining.silent_long_enough(cluster(node), UNCHECKED, NOW) == []
 
 
 GONE, HERE = Deleted(1001), Reported(ReplicaState.FINALIZED, 1001, 10)
@@ -268,13 +259,13 @@ def test_a_deletion_that_we_have_not_ordered_ends_the_silence(
     items: list[tuple[int, ReplicaReport]], left: set[int], ends_silence: bool, drain: Drain
 ) -> None:
     node = hadoops(drain=replace(drain, asked=set()))
-    note_orders(node, [ORDERED])
-    note_deletions(node, items, NOW)
+    draining.note_orders(node, [ORDERED])
+    draining.note_deletions(node, items, NOW)
     assert node.drain.asked == left
     assert node.drain.quiet_since == (NOW if ends_silence else 100.0)
 
 
 def test_the_deletions_of_one_that_is_drained_are_not_watched() -> None:
     node = hadoops(drain=Drain(done=True, quiet_since=100.0))
-    note_deletions(node, [(OTHER, GONE)], NOW)
+    draining.note_deletions(node, [(OTHER, GONE)], NOW)
     assert node.drain == Drain(done=True, quiet_since=100.0)

@@ -46,8 +46,7 @@ def test_one_goes(replicas: list[One], hint: str | None, goes: int) -> None:
         )
         for number, (rack, remaining, silent) in enumerate(replicas)
     ]
-    wanted = [StorageType.DISK] * (len(replicas) - 1)
-    assert choose_excess(candidates, wanted, hint) == [goes]
+    assert choose_excess(candidates, [StorageType.DISK] * (len(replicas) - 1), hint) == [goes]
 
 
 def test_two_racks_stay_while_many_go() -> None:

@@ -111,8 +111,7 @@ def test_deletions_leave_once_their_edits_are_durable() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "leaving"),
-    [(1, [1, 1, 1, 1]), (2, [2, 2]), (3, [3, 1]), (4, [4]), (5, [4]), (0, [])],
+    ("limit", "leaving"), [(1, [1, 1, 1, 1]), (2, [2, 2]), (3, [3, 1]), (4, [4]), (5, [4]), (0, [])]
 )
 def test_so_many_deletions_leave_at_once_those_of_all_storages_together(
     limit: int, leaving: list[int]
@@ -133,7 +132,6 @@ def test_so_many_deletions_leave_at_once_those_of_all_storages_together(
 
 
 def written(few: Few, on: Sequence[str], number: int = BLOCK) -> None:
-    """Add a block that is being written, with a replica on some DataNodes."""
     few.edit(changes.BlockAdded(1, number, LENGTH, STAMP, len(on), complete=False))
     slot = few.state.map.find(number)
     assert slot is not None

@@ -20,7 +20,6 @@ DISK, SSD, ARCHIVE = StorageType.DISK, StorageType.SSD, StorageType.ARCHIVE
 
 
 def nodes(*racks: str, types: tuple[StorageType, ...] = (DISK,)) -> list[Node]:
-    """DataNodes n0, n1, ... on these racks, each with a storage of each type."""
     cluster = Cluster("BP-1", BlockState(), Random(0))
     found: list[Node] = []
     for number, rack in enumerate(racks):
@@ -42,7 +41,6 @@ def names(choice: Choice) -> list[str]:
 
 
 def three(**more: object) -> Wish:
-    """Three new replicas by the default policy."""
     return replace(Wish(count=3, size=SIZE, policy=HOT), **more)  # type: ignore[arg-type]
 
 
@@ -167,9 +165,7 @@ def test_an_unfit_datanode_is_not_taken(spoil: Callable[[Node], None], reason: N
 
 
 @pytest.mark.parametrize("spoil", [silent, broken, busy])
-def test_one_that_may_be_gone_or_is_busy_is_better_than_none(
-    spoil: Callable[[Node], None],
-) -> None:
+def test_one_that_may_be_gone_or_is_busy_is_better_than_none(spoil: Callable[[Node], None]) -> None:
     among = nodes("/a", "/a", "/a")
     spoil(among[0])
     assert len(chosen(among, three(), 1).places) == 3

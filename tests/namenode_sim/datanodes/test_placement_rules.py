@@ -13,29 +13,17 @@ from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import Node, Room, StorageState, StorageType
 from namenode_sim.datanodes.placement import Choice, NotTaken, PlacementRules, Wish, choose
 from namenode_sim.datanodes.storage_policies import BY_NAME
-from tests.namenode_sim.datanodes.test_placement import (
-    ARCHIVE,
-    DISK,
-    NOW,
-    SIZE,
-    SSD,
-    chosen,
-    names,
-    nodes,
-    place,
-    three,
-)
+from tests.namenode_sim.datanodes import test_placement as placement
+from tests.namenode_sim.datanodes.test_placement import ARCHIVE, SIZE, chosen, names, nodes, three
 
 SEEDS: Final = range(5)
 
 
-def on_racks(letters: str, types: tuple[StorageType, ...] = (DISK,)) -> list[Node]:
-    """Return a DataNode for each letter, which names its rack."""
+def on_racks(letters: str, types: tuple[StorageType, ...] = (placement.DISK,)) -> list[Node]:
     return nodes(*(f"/{letter}" for letter in letters), types=types)
 
 
 def racks_of(choice: Choice) -> str:
-    """Return the racks of the new places, sorted, a letter each."""
     return "".join(sorted(node.rack[1:] for node, _ in choice.places))
 
 
@@ -85,8 +73,8 @@ def test_a_rack_s_share(share: Share, seed: int) -> None:
     for number in share.unknown:
         among[number].must_register = True
     for number in share.full:
-        place(among[number])[1].room = Room()
-    have = tuple(place(among[number]) for number in share.have)
+        placement.place(among[number])[1].room = Room()
+    have = tuple(placement.place(among[number]) for number in share.have)
     assert racks_of(chosen(among, three(count=share.count, chosen=have), seed)) == share.new
 
 
@@ -129,7 +117,7 @@ NEXT: Final = {
 @pytest.mark.parametrize("case", NEXT.values(), ids=NEXT)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_next_one_goes(case: Next, seed: int) -> None:
-    among = on_racks(case.racks, types=(DISK, SSD))
+    among = on_racks(case.racks, types=(placement.DISK, placement.SSD))
     for number in case.without_room:
         for storage in among[number].storages.values():
             storage.room = Room()
@@ -137,12 +125,14 @@ def test_the_next_one_goes(case: Next, seed: int) -> None:
         count=2,
         size=SIZE,
         policy=BY_NAME["ONE_SSD"],
-        chosen=tuple(place(among[number]) for number in case.have),
+        chosen=tuple(placement.place(among[number]) for number in case.have),
         writer=None if case.writer is None else among[case.writer],
         copy=case.copy,
     )
     # Of two that are wanted the first gets the SSD, wherever it stands in the pipeline.
-    (first,) = (node for node, held in chosen(among, wish, seed).places if held.type is SSD)
+    (first,) = (
+        node for node, held in chosen(among, wish, seed).places if held.type is placement.SSD
+    )
     if case.goes.startswith("n"):
         assert first.id.uuid == case.goes
     else:
@@ -152,7 +142,7 @@ def test_the_next_one_goes(case: Next, seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_after_the_writer_s_own_nobody_is_taken_who_may_be_gone(seed: int) -> None:
     among = on_racks("aaaa")
-    among[3].last_heard = NOW - 31
+    among[3].last_heard = placement.NOW - 31
     assert set(names(chosen(among, three(writer=among[0]), seed))) == {"n0", "n1", "n2"}
 
 
@@ -201,8 +191,8 @@ def test_so_long_a_datanode_may_be_silent(
     taken: Counter[str] = Counter()
     for seed in range(20):
         among = nodes(*["/a"] * 4)
-        among[0].last_heard = NOW - silent_seconds
-        taken.update(names(choose(among, three(), NOW, Random(seed), rules)))
+        among[0].last_heard = placement.NOW - silent_seconds
+        taken.update(names(choose(among, three(), placement.NOW, Random(seed), rules)))
     assert (taken["n0"] == 0) is is_stale
 
 
@@ -210,7 +200,7 @@ def test_so_long_a_datanode_may_be_silent(
 def test_one_that_is_taken_in_the_end_is_not_told_of(seed: int) -> None:
     among = nodes("/a", "/a", "/a", "/a")
     among[0].transceivers = 9
-    among[1].last_heard = NOW - 31
+    among[1].last_heard = placement.NOW - 31
     among[2].storages.clear()
     assert chosen(among, three(), seed).reasons == {NotTaken.NO_STORAGE_TYPE: 1}
 
@@ -253,10 +243,7 @@ ROOM: Final[dict[str, tuple[Disks, set[int] | NotTaken]]] = {
     "just enough beside those that come": (Disks(free=[3 * SIZE], coming=2), {0}),
     "too little beside those that come": (Disks(free=[3 * SIZE - 1], coming=2), NotTaken.NO_ROOM),
     "what is free together counts": (Disks(free=[SIZE, SIZE], coming=1), {0, 1}),
-    "but not where it is too little": (
-        Disks(free=[SIZE, SIZE - 1], coming=1),
-        NotTaken.NO_ROOM,
-    ),
+    "but not where it is too little": (Disks(free=[SIZE, SIZE - 1], coming=1), NotTaken.NO_ROOM),
     "nothing fits on a full one": (Disks(free=[0], size=0), {0}),
     "but not where no disk is": (Disks(free=[], size=0), NotTaken.NO_STORAGE_TYPE),
     "nor on a shared one": (
@@ -275,7 +262,7 @@ def test_a_datanode_has_room_on(disks: Disks, expected: set[int] | NotTaken) -> 
         storage = cluster.add_storage(node, f"{number}")
         storage.room, storage.state = Room(remaining=free), disks.state
     for _ in range(disks.coming):
-        node.storages["0"].held.scheduled.add(NOW)
+        node.storages["0"].held.scheduled.add(placement.NOW)
     wish = three(count=1, size=disks.size)
     choices = [chosen([node], wish, seed) for seed in range(20)]
     if isinstance(expected, NotTaken):
@@ -288,7 +275,7 @@ def test_a_datanode_has_room_on(disks: Disks, expected: set[int] | NotTaken) -> 
 FALLBACKS: Final = {
     "a new one has none": ("HOT", False, [ARCHIVE], []),
     "a copy has one": ("HOT", True, [ARCHIVE], [ARCHIVE]),
-    "the policy's own type comes first": ("HOT", True, [ARCHIVE, DISK], [DISK]),
+    "the policy's own type comes first": ("HOT", True, [ARCHIVE, placement.DISK], [placement.DISK]),
     "one after the other": ("WARM", False, [ARCHIVE], [ARCHIVE]),
     "none of them is there": ("ALL_SSD", False, [ARCHIVE], []),
 }
@@ -305,8 +292,8 @@ def test_a_type_is_replaced(
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_who_may_be_gone_is_better_than_another_type(seed: int) -> None:
-    among = nodes("/a", "/a", types=(SSD,)) + nodes("/a", types=(DISK,))[:1]
-    among[0].last_heard = NOW - 31
+    among = nodes("/a", "/a", types=(placement.SSD,)) + nodes("/a", types=(placement.DISK,))[:1]
+    among[0].last_heard = placement.NOW - 31
     among[2].id = replace(among[2].id, uuid="disk")
     wish = three(count=2, policy=BY_NAME["ALL_SSD"])
     assert set(names(chosen(among, wish, seed))) == {"n0", "n1"}
@@ -334,7 +321,7 @@ def test_the_pipeline_goes(
         count=len(among),
         favored=tuple(among),  # taken in this order
         writer=others[writer] if writer else None,
-        chosen=(place(others[has]),) if has else (),
+        chosen=(placement.place(others[has]),) if has else (),
         excluded=frozenset(others),
         copy=copy,
     )

@@ -68,8 +68,7 @@ def test_of_a_block_that_is_cut_in_place_its_own_replicas_take_part() -> None:
     few = Few("ab")
     slot = few.block("a", 2)
     few.edit(
-        BlockSettled(BLOCK, LENGTH, STAMP, complete=False),
-        BlockCut(BLOCK, 40, STAMP + 1, BLOCK),
+        BlockSettled(BLOCK, LENGTH, STAMP, complete=False), BlockCut(BLOCK, 40, STAMP + 1, BLOCK)
     )
     few.cluster.expect(slot, [few.storages[name] for name in "ab"])
     assert who_takes_part(few, slot) == "ab"

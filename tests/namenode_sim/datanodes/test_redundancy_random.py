@@ -13,7 +13,6 @@ SEEDS: Final = int(os.environ.get("NNHA_REDUNDANCY_SEEDS", "60"))
 
 
 def play(seed: int, steps: int = 150) -> None:
-    """One world; it ends well."""
     chance = Random(seed)
     world = World(chance)
     oracle = Oracle(world)

@@ -29,7 +29,6 @@ def short_blocks(few: Few, on: str, count: int) -> None:
 
 
 def copied(few: Few) -> list[int]:
-    """Return the blocks whose copies are ordered, from BLOCK on."""
     orders = (order for node in few.nodes.values() for order in node.copy_orders)
     return [order.block_id - BLOCK for order in orders]
 

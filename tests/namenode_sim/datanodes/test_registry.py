@@ -121,7 +121,6 @@ def test_an_address_stays_its_own_while_it_is_heard(
 def test_a_formatted_datanode_ends_the_one_that_was_there() -> None:
     made = cluster()
     old = made.nodes["u1"]
-    found = registry.register(made, told("u2"), RULES, NOW)
-    assert found.replaced == (old,)
+    assert registry.register(made, told("u2"), RULES, NOW).replaced == (old,)
     assert not old.alive
     assert list(made.nodes) == ["u2"]

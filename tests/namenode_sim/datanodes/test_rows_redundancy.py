@@ -11,7 +11,6 @@ MANY = 30
 
 
 def good(few: Few, number: int = BLOCK) -> str:
-    """Return the DataNodes with a good replica, a letter each."""
     state, slot = few.state, few.state.map.find(number)
     assert slot is not None
     held = state.map.storages_of(slot)

@@ -110,7 +110,6 @@ COLD, WARM, HOT, UNKNOWN = 2, 5, 7, 3
 )
 def test_the_nearest_policy_holds(given: dict[str, int], number: int, name: str) -> None:
     edits = [ops.SetStoragePolicy(path, policy) for path, policy in given.items()]
-    namespace = after(mkdir("/a"), mkdir("/a/b"), add("/a/b/f"), *edits)
-    file = namespace.tree.node("/a/b/f")
+    file = after(mkdir("/a"), mkdir("/a/b"), add("/a/b/f"), *edits).tree.node("/a/b/f")
     assert effective_policy_id(file) == number
     assert policy_of(file) == BY_NAME[name]

@@ -32,5 +32,4 @@ def frames(written: Iterable[ops.Op], *, first: int = 1, layout: int = -65) -> l
 
 
 def segment_bytes(written: Iterable[ops.Op] = SMALL, *, first: int = 1, layout: int = -65) -> bytes:
-    """Return a whole file without padding."""
     return header_bytes(layout) + b"".join(frames(written, first=first, layout=layout))

@@ -6,15 +6,8 @@ from typing import Any
 import pytest
 from google.protobuf.message import DecodeError
 
-from namenode_sim.edits.attributes import (
-    acl,
-    acl_edit,
-    delimited,
-    read_acl,
-    read_acl_edit,
-    read_xattrs,
-    xattrs,
-)
+from namenode_sim.edits import attributes
+from namenode_sim.edits.attributes import acl, read_acl, read_acl_edit, read_xattrs
 from namenode_sim.edits.values import AclEntry, AclScope, AclType, XAttr, XAttrNamespace
 from tests.namenode_sim.edits.framed_bytes import Read, belong_together, i32
 
@@ -62,7 +55,7 @@ LENGTHS = {
 
 @pytest.mark.parametrize("length", LENGTHS)
 def test_a_message_comes_behind_its_length(length: int) -> None:
-    assert delimited(b"m" * length) == bytes.fromhex(LENGTHS[length]) + b"m" * length
+    assert attributes.delimited(b"m" * length) == bytes.fromhex(LENGTHS[length]) + b"m" * length
 
 
 NAMED = b"\x12\x05\x08\x00\x12\x01a"
@@ -138,8 +131,8 @@ def test_an_entry_has_a_permission_of_three_bits(bits: int) -> None:
 
 
 def test_messages_are_written_as_they_are_read() -> None:
-    assert xattrs(None, ()) == b"\x00"
-    assert xattrs("/f", ()) == b"\x04\x0a\x02/f"
-    assert acl_edit("/f", (AclEntry(AclScope.DEFAULT, AclType.OTHER, None, 7),)) == (
+    assert attributes.xattrs(None, ()) == b"\x00"
+    assert attributes.xattrs("/f", ()) == b"\x04\x0a\x02/f"
+    assert attributes.acl_edit("/f", (AclEntry(AclScope.DEFAULT, AclType.OTHER, None, 7),)) == (
         b"\x0c\x0a\x02/f" + RULE
     )

@@ -12,13 +12,7 @@ from ha.cli.main import main
 from namenode_sim.edits import ops
 from namenode_sim.edits.values import XAttr, XAttrNamespace
 from tests import TESTDATA
-from tests.namenode_sim.edits.segments import (
-    IDS,
-    PERMISSION,
-    SMALL,
-    frames,
-    segment_bytes,
-)
+from tests.namenode_sim.edits.segments import IDS, PERMISSION, SMALL, frames, segment_bytes
 from tests.needs import FILES_OF_HADOOP
 
 STORED = TESTDATA / "edits" / "editsStored"
@@ -152,8 +146,7 @@ def test_a_field_changed_in_json_lines_changes_the_bytes(tmp_path: Path) -> None
 
 def test_damage_leaves_a_whole_document_of_what_stands_before_it(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(segment_bytes()[:-5])
-    result = oev("-i", tmp_path / "in", "-o", tmp_path / "a.xml")
-    assert result.exit_code == 255
+    assert oev("-i", tmp_path / "in", "-o", tmp_path / "a.xml").exit_code == 255
     assert oev("-p", "binary", "-i", tmp_path / "a.xml", "-o", tmp_path / "out").exit_code == 0
     assert (tmp_path / "out").read_bytes() == segment_bytes(SMALL[:-1])
 

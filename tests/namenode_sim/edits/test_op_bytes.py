@@ -26,26 +26,13 @@ from namenode_sim.edits.values import (
     XAttr,
     XAttrNamespace,
 )
-from tests.namenode_sim.edits.framed_bytes import (
-    CALL,
-    CALLED,
-    NO_CALL,
-    TXID,
-    framed,
-    i8,
-    i16,
-    i32,
-    i64,
-    text,
-)
+from tests.namenode_sim.edits import framed_bytes
+from tests.namenode_sim.edits.framed_bytes import CALL, CALLED, TXID, i8, i16, i32, i64, text
 
 PERMISSION = Permission("o", "gr", 0o1644)
 OWNED = b"\x01o\x02gr\x03\xa4"
 ONE, TWO = Block(0x11, 100, 0x1001), Block(-0x12, 90, 0x1003)
-WHOLE = {
-    "one": i64(0x11) + i64(100) + i64(0x1001),
-    "two": i64(-0x12) + i64(90) + i64(0x1003),
-}
+WHOLE = {"one": i64(0x11) + i64(100) + i64(0x1001), "two": i64(-0x12) + i64(90) + i64(0x1003)}
 # In variable length: one byte up to 127, else the number of bytes first; then differences.
 SHORT_ONE = i64(0x11) + b"\x64" + b"\x8e\x10\x01"
 SHORT_TWO_BEHIND_ONE = i64(-0x12) + i8(-10) + b"\x02"
@@ -72,7 +59,7 @@ BODIES: dict[str, tuple[ops.Op, bytes]] = {
     "a file with nothing that can be left out": (
         ops.Add(1, "/f", 2, 3, 4, 5, (), PERMISSION),
         i64(1) + text("/f") + i16(2) + i64(3) + i64(4) + i64(5) + i32(0) + OWNED + i32(0)
-        + b"\x00" + text("") + text("") + b"\x00\x00\x00" + NO_CALL,
+        + b"\x00" + text("") + text("") + b"\x00\x00\x00" + framed_bytes.NO_CALL,
     ),
     "a file that is complete": (
         ops.Close(1, "/f", 2, 3, 4, 5, (ONE, TWO), PERMISSION),
@@ -164,7 +151,7 @@ BODIES: dict[str, tuple[ops.Op, bytes]] = {
         ops.DeleteSnapshot("/d", "s", 1, CALL), text("/d") + text("s") + i64(1) + CALLED,
     ),
     "a snapshot that goes by no call": (
-        ops.DeleteSnapshot("/d", "s", 1), text("/d") + text("s") + i64(1) + NO_CALL,
+        ops.DeleteSnapshot("/d", "s", 1), text("/d") + text("s") + i64(1) + framed_bytes.NO_CALL,
     ),
     "another name of a snapshot": (
         ops.RenameSnapshot("/d", "s", "t", 1, CALL),
@@ -261,7 +248,7 @@ def test_every_op_has_its_bytes() -> None:
 @pytest.mark.parametrize("case", BODIES)
 def test_an_op_has_its_fields_in_order(case: str) -> None:
     op, body = BODIES[case]
-    frame = framed(op.opcode, body)
+    frame = framed_bytes.framed(op.opcode, body)
     assert encode(op, TXID, -67) == frame
     assert decode(b"before" + frame + b"behind", 6, -67) == (TXID, op, 6 + len(frame))
 
@@ -279,7 +266,7 @@ UNCHANGED = [
 @pytest.mark.parametrize("case", UNCHANGED)
 def test_most_ops_have_the_same_fields_without_a_length(case: str) -> None:
     op, body = BODIES[case]
-    frame = framed(op.opcode, body, -55)
+    frame = framed_bytes.framed(op.opcode, body, -55)
     assert encode(op, TXID, -55) == frame
     assert decode(b"before" + frame + b"behind", 6, -55) == (TXID, op, 6 + len(frame))
 
@@ -298,7 +285,7 @@ def test_a_layout_has_the_fields_that_it_had_from_the_first(
     missing = {name: UNSAID[name] for since, name, _ in parts if layout > since}
     op = replace(whole, **missing)  # type: ignore[arg-type]
     body = b"".join(part for since, _, part in parts if layout <= since)
-    frame = framed(op.opcode, body, layout)
+    frame = framed_bytes.framed(op.opcode, body, layout)
     assert encode(op, TXID, layout) == frame
     assert decode(b"before" + frame + b"behind", 6, layout) == (TXID, op, 6 + len(frame))
     for name in missing:
@@ -309,7 +296,11 @@ def test_a_layout_has_the_fields_that_it_had_from_the_first(
         with pytest.raises(EditsError, match=f"layout {layout} has no field for {name}"):
             encode(said, TXID, layout)
         with pytest.raises(EditsError):
-            decode(framed(op.opcode, b"".join(part for *_, part in parts), layout), 0, layout)
+            decode(
+                framed_bytes.framed(op.opcode, b"".join(part for *_, part in parts), layout),
+                0,
+                layout,
+            )
 
 
 NOTHING = {
@@ -324,7 +315,9 @@ def test_a_field_that_says_nothing_takes_its_place(op_class: type[ops.Op], layou
     parts = [(name, part) for since, name, part in FIELDS[op_class] if layout <= since]
     unsaid = {name: UNSAID[name] for _, name, _ in FIELDS[op_class] if name}
     op = replace(WITH_ALL[op_class], **unsaid)  # type: ignore[arg-type]
-    frame = framed(op.opcode, b"".join(NOTHING.get(name, part) for name, part in parts), layout)
+    frame = framed_bytes.framed(
+        op.opcode, b"".join(NOTHING.get(name, part) for name, part in parts), layout
+    )
     assert encode(op, TXID, layout) == frame
     assert decode(frame, 0, layout) == (TXID, op, len(frame))
 
@@ -342,7 +335,7 @@ SNAPSHOTS = (
 def test_snapshots_may_have_their_time_in_older_layouts(case: str, layout: int) -> None:
     """Accept them as Hadoop 3.3.0 writes them; the length of the frame shows which."""
     op, body = BODIES[case]
-    frame = framed(op.opcode, body, layout)
+    frame = framed_bytes.framed(op.opcode, body, layout)
     assert encode(op, TXID, layout, unversioned_mtime=True) == frame
     assert decode(frame, 0, layout)[1] == op
 
@@ -351,7 +344,7 @@ def test_snapshots_may_have_their_time_in_older_layouts(case: str, layout: int) 
 @pytest.mark.parametrize("layout", [-66, -67])
 def test_a_snapshot_of_no_known_time_has_the_time_0(case: str, layout: int) -> None:
     op, body = BODIES[case]
-    frame = framed(op.opcode, body.replace(i64(1), i64(0), 1), layout)
+    frame = framed_bytes.framed(op.opcode, body.replace(i64(1), i64(0), 1), layout)
     assert encode(replace(op, mtime=None), TXID, layout) == frame  # type: ignore[arg-type]
     assert decode(frame, 0, layout)[1] == replace(op, mtime=0)  # type: ignore[arg-type]
 

@@ -2,18 +2,9 @@
 
 import pytest
 
-from namenode_sim.edits import ops
+from namenode_sim.edits import ops, values
 from namenode_sim.edits.codec import decode, encode
 from namenode_sim.edits.errors import EditsError
-from namenode_sim.edits.values import (
-    Block,
-    CacheDirective,
-    CachePool,
-    DelegationKey,
-    DelegationTokenIdentifier,
-    EcPolicy,
-    StorageType,
-)
 from tests.namenode_sim.edits.framed_bytes import (
     CALL,
     CALLED,
@@ -30,15 +21,15 @@ from tests.namenode_sim.edits.framed_bytes import (
 )
 
 DIRECTIVES = {
-    "nothing": (CacheDirective(1), i32(0)),
-    "a path": (CacheDirective(1, path="/f"), i32(1) + text("/f")),
-    "an empty path": (CacheDirective(1, path=""), i32(1) + text("")),
-    "a replication": (CacheDirective(1, replication=2), i32(2) + i16(2)),
-    "no replicas": (CacheDirective(1, replication=0), i32(2) + i16(0)),
-    "a pool": (CacheDirective(1, pool="p"), i32(4) + text("p")),
-    "an empty pool": (CacheDirective(1, pool=""), i32(4) + text("")),
-    "an expiration": (CacheDirective(1, expiration=3), i32(8) + i64(3)),
-    "an expiration long ago": (CacheDirective(1, expiration=0), i32(8) + i64(0)),
+    "nothing": (values.CacheDirective(1), i32(0)),
+    "a path": (values.CacheDirective(1, path="/f"), i32(1) + text("/f")),
+    "an empty path": (values.CacheDirective(1, path=""), i32(1) + text("")),
+    "a replication": (values.CacheDirective(1, replication=2), i32(2) + i16(2)),
+    "no replicas": (values.CacheDirective(1, replication=0), i32(2) + i16(0)),
+    "a pool": (values.CacheDirective(1, pool="p"), i32(4) + text("p")),
+    "an empty pool": (values.CacheDirective(1, pool=""), i32(4) + text("")),
+    "an expiration": (values.CacheDirective(1, expiration=3), i32(8) + i64(3)),
+    "an expiration long ago": (values.CacheDirective(1, expiration=0), i32(8) + i64(0)),
 }
 
 
@@ -49,39 +40,41 @@ def writes_and_reads(op: ops.Op, body: bytes) -> None:
 
 
 @pytest.mark.parametrize(("directive", "said"), DIRECTIVES.values(), ids=DIRECTIVES)
-def test_a_cache_directive_says_what_is_given(directive: CacheDirective, said: bytes) -> None:
+def test_a_cache_directive_says_what_is_given(
+    directive: values.CacheDirective, said: bytes
+) -> None:
     writes_and_reads(ops.AddCacheDirective(directive, CALL), i64(1) + said + CALLED)
 
 
 POOLS = {
-    "nothing": (CachePool("p"), i32(0)),
-    "an owner": (CachePool("p", owner="o"), i32(1) + text("o")),
-    "no owner": (CachePool("p", owner=""), i32(1) + text("")),
-    "a group": (CachePool("p", group="g"), i32(2) + text("g")),
-    "no group": (CachePool("p", group=""), i32(2) + text("")),
-    "a mode": (CachePool("p", mode=0o644), i32(4) + u16(0o644)),
-    "no permission": (CachePool("p", mode=0), i32(4) + u16(0)),
-    "a limit": (CachePool("p", limit=1), i32(8) + i64(1)),
-    "a limit of nothing": (CachePool("p", limit=0), i32(8) + i64(0)),
-    "an expiry": (CachePool("p", max_relative_expiry=1), i32(16) + i64(1)),
-    "an expiry at once": (CachePool("p", max_relative_expiry=0), i32(16) + i64(0)),
-    "a replication": (CachePool("p", default_replication=1), i32(32) + i16(1)),
-    "no replicas": (CachePool("p", default_replication=0), i32(32) + i16(0)),
+    "nothing": (values.CachePool("p"), i32(0)),
+    "an owner": (values.CachePool("p", owner="o"), i32(1) + text("o")),
+    "no owner": (values.CachePool("p", owner=""), i32(1) + text("")),
+    "a group": (values.CachePool("p", group="g"), i32(2) + text("g")),
+    "no group": (values.CachePool("p", group=""), i32(2) + text("")),
+    "a mode": (values.CachePool("p", mode=0o644), i32(4) + u16(0o644)),
+    "no permission": (values.CachePool("p", mode=0), i32(4) + u16(0)),
+    "a limit": (values.CachePool("p", limit=1), i32(8) + i64(1)),
+    "a limit of nothing": (values.CachePool("p", limit=0), i32(8) + i64(0)),
+    "an expiry": (values.CachePool("p", max_relative_expiry=1), i32(16) + i64(1)),
+    "an expiry at once": (values.CachePool("p", max_relative_expiry=0), i32(16) + i64(0)),
+    "a replication": (values.CachePool("p", default_replication=1), i32(32) + i16(1)),
+    "no replicas": (values.CachePool("p", default_replication=0), i32(32) + i16(0)),
 }
 
 
 @pytest.mark.parametrize(("pool", "said"), POOLS.values(), ids=POOLS)
-def test_a_cache_pool_says_what_is_given(pool: CachePool, said: bytes) -> None:
+def test_a_cache_pool_says_what_is_given(pool: values.CachePool, said: bytes) -> None:
     writes_and_reads(ops.AddCachePool(pool, CALL), text("p") + said + CALLED)
 
 
 NUMBERS = {
     "long ago": (
-        DelegationTokenIdentifier("", "", "", -1, -(2**63), -1, -(2**31)),
+        values.DelegationTokenIdentifier("", "", "", -1, -(2**63), -1, -(2**31)),
         b"\x00" * 4 + b"\xff\x80\x7f" + b"\xff" * 8 + b"\x84\x7f" + b"\xff" * 3,
     ),
     "late": (
-        DelegationTokenIdentifier("", "", "", 128, 2**63 - 1, 128, 2**31 - 1),
+        values.DelegationTokenIdentifier("", "", "", 128, 2**63 - 1, 128, 2**31 - 1),
         b"\x00" * 4 + b"\x8f\x80\x88\x7f" + b"\xff" * 7 + b"\x8f\x80\x8c\x7f" + b"\xff" * 3,
     ),
 }
@@ -89,13 +82,13 @@ NUMBERS = {
 
 @pytest.mark.parametrize(("token", "written"), NUMBERS.values(), ids=NUMBERS)
 def test_a_token_has_dates_of_64_and_numbers_of_32_bits(
-    token: DelegationTokenIdentifier, written: bytes
+    token: values.DelegationTokenIdentifier, written: bytes
 ) -> None:
     writes_and_reads(ops.CancelDelegationToken(token), written)
 
 
 def test_a_key_has_at_most_a_mib() -> None:
-    op = ops.UpdateMasterKey(DelegationKey(-1, -2, bytes(2**20)))
+    op = ops.UpdateMasterKey(values.DelegationKey(-1, -2, bytes(2**20)))
     writes_and_reads(op, b"\xff\xfe\x8d\x10\x00\x00" + bytes(2**20))
     longer = framed(op.opcode, b"\xff\xfe\x8d\x10\x00\x01" + bytes(2**20 + 1))
     with pytest.raises(EditsError, match="a length of 1048577"):
@@ -121,11 +114,11 @@ FEWEST = {
     "no sources": (ops.ConcatDelete("/t", (), 1), text("/t") + i32(0) + i64(1)),
     "no rename option": (ops.Rename("/a", "/b", 1), text("/a") + text("/b") + i64(1) + i32(0)),
     "empty policy options": (
-        ops.AddErasureCodingPolicy(EcPolicy("rs", 6, 3, 1, (("", ""), ("", "")))),
+        ops.AddErasureCodingPolicy(values.EcPolicy("rs", 6, 3, 1, (("", ""), ("", "")))),
         SMALL_EC + i32(2) + i64(0),
     ),
     "no policy option": (
-        ops.AddErasureCodingPolicy(EcPolicy("rs", 6, 3, 1)), SMALL_EC + i32(0),
+        ops.AddErasureCodingPolicy(values.EcPolicy("rs", 6, 3, 1)), SMALL_EC + i32(0),
     ),
 }  # fmt: skip
 
@@ -232,7 +225,7 @@ EXTREMES: dict[str, tuple[ops.Op, bytes]] = {
     "times": (ops.Times("/f", GREATEST, LEAST), text("/f") + i64(GREATEST) + i64(LEAST)),
     "the least block's id": (ops.AllocateBlockId(LEAST), i64(LEAST)),
     "the greatest id of a cut block": (
-        ops.Truncate("/f", "", "", 1, 2, Block(GREATEST, 0, 0)),
+        ops.Truncate("/f", "", "", 1, 2, values.Block(GREATEST, 0, 0)),
         text("/f") + text("") * 2 + i64(1) + i64(2) + b"\x01" + i64(GREATEST) + b"\x00\x00",
     ),
     "the greatest time of an upgrade": (ops.RollingUpgradeStart(GREATEST), i64(GREATEST)),
@@ -255,7 +248,7 @@ STORAGE_TYPES = {
 @pytest.mark.parametrize("number", range(-1, 8))
 def test_a_storage_type_is_known_from_some_layout_on(layout: int, number: int) -> None:
     known = number in STORAGE_TYPES[layout]
-    op = ops.SetQuotaByStorageType("/d", StorageType(number if 0 <= number < 6 else 0), 1)
+    op = ops.SetQuotaByStorageType("/d", values.StorageType(number if 0 <= number < 6 else 0), 1)
     frame = framed(op.opcode, text("/d") + i32(number) + i64(1), layout)
     if known:
         assert encode(op, TXID, layout) == frame
@@ -263,6 +256,6 @@ def test_a_storage_type_is_known_from_some_layout_on(layout: int, number: int) -
         return
     with pytest.raises(EditsError, match=f"no storage type {number}"):
         decode(frame, 0, layout)
-    if number == StorageType.NVDIMM:
+    if number == values.StorageType.NVDIMM:
         with pytest.raises(EditsError, match="no storage type NVDIMM"):
             encode(op, TXID, layout)

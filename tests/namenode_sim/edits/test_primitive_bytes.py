@@ -28,16 +28,8 @@ from namenode_sim.edits.primitives import (
     vlong,
 )
 from namenode_sim.edits.values import NO_RPC_IDS, Block, Permission, RpcIds
-from tests.namenode_sim.edits.framed_bytes import (
-    GREATEST,
-    LEAST,
-    Read,
-    Write,
-    belong_together,
-    i32,
-    i64,
-    u16,
-)
+from tests.namenode_sim.edits import framed_bytes
+from tests.namenode_sim.edits.framed_bytes import GREATEST, LEAST, Read, Write, i32, i64, u16
 
 REFUSALS = (ValueError, IndexError, error)
 
@@ -175,7 +167,7 @@ FORMS: dict[str, tuple[Write, Read, Any, bytes]] = {
 
 @pytest.mark.parametrize("case", FORMS)
 def test_a_form_has_its_bytes(case: str) -> None:
-    belong_together(*FORMS[case])
+    framed_bytes.belong_together(*FORMS[case])
 
 
 def test_a_missing_call_is_one_object() -> None:

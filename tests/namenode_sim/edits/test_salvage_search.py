@@ -9,20 +9,14 @@ import pytest
 from journal.frame import MAX_OP_BYTES
 from namenode_sim.edits import ops
 from namenode_sim.edits.recovery import Skipped, salvage_ops
+from tests.namenode_sim.edits import segments
 from tests.namenode_sim.edits.counted import Counted, opened
-from tests.namenode_sim.edits.segments import (
-    FRAMED,
-    LAYOUTS,
-    OLD,
-    PERMISSION,
-    frames,
-    segment_bytes,
-)
+from tests.namenode_sim.edits.segments import FRAMED, LAYOUTS, PERMISSION, frames, segment_bytes
 
 JUNK = b"\x80"
 """Neither an opcode, nor the begin of a transaction's number, nor padding."""
-SMALLEST = {FRAMED: 17, OLD: 13}
-HEAD = {FRAMED: 13, OLD: 9}
+SMALLEST = {FRAMED: 17, segments.OLD: 13}
+HEAD = {FRAMED: 13, segments.OLD: 9}
 CHUNK = 1 << 20
 """This number of bytes is searched at a time."""
 
@@ -126,12 +120,7 @@ def test_where_nothing_tells_which_is_due_the_first_sound_op_tells(layout: int) 
     data = begin + JUNK * 3 + small(7, layout) + JUNK + small(7, layout) + small(8, layout)
     place = len(begin) + 3 + SMALLEST[layout]
     skipped = 1 + SMALLEST[layout]
-    assert salvaged(data, first=None) == [
-        (len(begin), 3, None, 7),
-        7,
-        (place, skipped, 7, 8),
-        8,
-    ]
+    assert salvaged(data, first=None) == [(len(begin), 3, None, 7), 7, (place, skipped, 7, 8), 8]
 
 
 @pytest.mark.parametrize("first", [(1 << 63) - 1, 1 << 63, 10**30])

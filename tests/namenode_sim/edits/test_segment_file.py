@@ -51,8 +51,7 @@ def test_ops_of_any_size_cross_the_edges_of_the_window(tmp_path: Path, op_bytes:
     for layout in (-65, -55):
         path = _write(tmp_path, segment_bytes(written, layout=layout))
         assert [op for _, op in read_segment(path)] == written
-        torn = _write(tmp_path, path.read_bytes()[:-3])
-        report = scan_segment(torn)
+        report = scan_segment(_write(tmp_path, path.read_bytes()[:-3]))
         assert report.count == len(written) - 1
         assert report.skipped[0].before is None
 
@@ -98,8 +97,7 @@ def test_a_name_promises_its_transactions(tmp_path: Path) -> None:
     with pytest.raises(EditsError, match=f"promises them up to {LAST + 2}") as refusal:
         list(read_segment(short))
     assert (refusal.value.offset, refusal.value.txid) == (len(data), LAST + 1)
-    other = _write(tmp_path, data, "editsStored")
-    assert len(list(read_segment(other))) == LAST
+    assert len(list(read_segment(_write(tmp_path, data, "editsStored")))) == LAST
     # What follows the last promised op means nothing.
     behind = _write(tmp_path, data + b"anything", f"edits_1-{LAST}")
     assert len(list(read_segment(behind))) == LAST
@@ -202,7 +200,6 @@ def test_an_op_repeated_with_an_old_number_is_skipped(tmp_path: Path) -> None:
 
 def test_a_file_made_to_look_like_frames_everywhere_ends_soon(tmp_path: Path) -> None:
     # Each ninth byte begins what could be a frame of up to 50 MiB; none has a right checksum.
-    data = segment_bytes(SMALL[:2]) + bytes(400_000)
-    report = scan_segment(_write(tmp_path, data))
+    report = scan_segment(_write(tmp_path, segment_bytes(SMALL[:2]) + bytes(400_000)))
     (skipped,) = report.skipped
     assert (report.count, skipped.before) == (2, None)

@@ -72,8 +72,7 @@ def test_the_place_moves_behind_each_op(layout: int, first: int | None) -> None:
     assert (segment.layout, segment.size) == (layout, len(data))
     assert (segment.offset, segment.expected) == (place, first)
     for txid, frame in enumerate(frames(SMALL, first=5, layout=layout), start=5):
-        found = segment.next()
-        assert found == (txid, SMALL[txid - 5])
+        assert segment.next() == (txid, SMALL[txid - 5])
         assert segment.frame(place) == frame
         place += len(frame)
         assert (segment.offset, segment.expected) == (place, txid + 1)

@@ -73,8 +73,7 @@ def test_a_file_without_ops_lacks_all_that_its_name_promises(tmp_path: Path) -> 
 
 
 def test_an_end_that_is_damaged_is_told_once(tmp_path: Path) -> None:
-    report = scan_segment(_write(tmp_path, _damaged(LAST), f"edits_1-{LAST}"))
-    (skipped,) = report.skipped
+    (skipped,) = scan_segment(_write(tmp_path, _damaged(LAST), f"edits_1-{LAST}")).skipped
     assert (skipped.what, skipped.length) == ("the checksum is wrong", len(frames(SMALL)[-1]))
 
 

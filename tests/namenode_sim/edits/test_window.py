@@ -29,11 +29,7 @@ def test_every_place_shows_its_own_bytes(places: tuple[int, ...]) -> None:
         assert held(window, place, 5) == DATA[place : place + 5]
 
 
-CALLS = {
-    "the whole window": (0, 8),
-    "its end": (5, 3),
-    "its last byte": (7, 1),
-}
+CALLS = {"the whole window": (0, 8), "its end": (5, 3), "its last byte": (7, 1)}
 
 
 @pytest.mark.parametrize(("offset", "count"), CALLS.values(), ids=CALLS)

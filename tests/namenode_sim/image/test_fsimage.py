@@ -154,8 +154,7 @@ def test_a_loaded_namespace_goes_on_where_the_saved_one_was() -> None:
 
 def test_editslog_of_every_op_replayed_loads_back_equal() -> None:
     namespace = replay(Namespace.empty("hdfs"), real("edits/editsStored"))
-    again = read_namespace(io.BytesIO(saved(namespace, -64)))
-    assert differences(namespace, again) == []
+    assert differences(namespace, read_namespace(io.BytesIO(saved(namespace, -64)))) == []
 
 
 def test_a_striped_file_does_not_go_into_an_old_layout() -> None:

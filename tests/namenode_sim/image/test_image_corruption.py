@@ -104,8 +104,7 @@ def _md5(data: bytes) -> str:
 
 def _saves_and_loads(found: Namespace) -> None:
     with suppress(ImageError):  # a number that the layout cannot hold is refused on saving
-        again = read_namespace(io.BytesIO(saved(found)))
-        assert differences(found, again) == []
+        assert differences(found, read_namespace(io.BytesIO(saved(found)))) == []
 
 
 @pytest.mark.parametrize("codec", [ZLIB_CODEC, GZIP_CODEC, BZIP2_CODEC])

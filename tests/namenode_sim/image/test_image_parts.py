@@ -122,8 +122,7 @@ def _with_new_fields(image: bytes) -> bytes:
         "ERASURE_CODING": pb.ErasureCodingSection,
     }
     out = bytearray(b"HDFSIMG1")
-    file = io.BytesIO(image)
-    sections = ImageSections(file)
+    sections = ImageSections(io.BytesIO(image))
     summary = pb.FileSummary.FromString(sections.summary.raw + NEW_FIELD)
     for entry in summary.sections:
         with sections.open(entry.name) as found:

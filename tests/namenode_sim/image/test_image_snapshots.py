@@ -42,8 +42,7 @@ def _with_snapshots() -> Namespace:
 def test_snapshots_of_an_unchanged_directory_load_back_and_have_their_diffs() -> None:
     namespace = _with_snapshots()
     image = saved(namespace)
-    again = read_namespace(io.BytesIO(image))
-    assert differences(namespace, again) == []
+    assert differences(namespace, read_namespace(io.BytesIO(image))) == []
     root, entry, *diffs = _messages(image, "SNAPSHOT_DIFF")
     # Hadoop's root can always have snapshots, and so always has a list.
     assert pb.DiffEntry.FromString(root).numOfDiff == 0
@@ -77,8 +76,7 @@ def _changed() -> Namespace:
 def test_histories_and_places_load_back() -> None:
     namespace = _changed()
     image = saved(namespace)
-    again = read_namespace(io.BytesIO(image))
-    assert differences(namespace, again) == []
+    assert differences(namespace, read_namespace(io.BytesIO(image))) == []
     references = [pb.INodeReference.FromString(raw) for raw in _messages(image, "INODE_REFERENCE")]
     assert [one.referredId for one in references] == [16389, 16389]
     assert [one.HasField("lastSnapshotId") for one in references] == [False, True]

@@ -71,8 +71,7 @@ def test_a_file_that_was_reopened_is_answered_again() -> None:
 
 def test_the_path_of_a_snapshot_is_answered_again() -> None:
     taken = ops.CreateSnapshot("/d", "s", 5, rpc=RPC)
-    namespace = after(mkdir("/d"), ops.AllowSnapshot("/d"), taken)
-    answer = namespace.retry_cache.find(RPC)
+    answer = after(mkdir("/d"), ops.AllowSnapshot("/d"), taken).retry_cache.find(RPC)
     assert answer == SnapshotTaken("/d", "s")
     assert isinstance(answer, SnapshotTaken)
     assert answer.path == "/d/.snapshot/s"

@@ -5,14 +5,8 @@ import tracemalloc
 import pytest
 
 from namenode_sim.edits.values import Block
-from namenode_sim.namespace.changes import (
-    BlockAdded,
-    BlocksGone,
-    BlockWatch,
-    Held,
-    blocks_held,
-    expected_replication,
-)
+from namenode_sim.namespace import changes as namespace_changes
+from namenode_sim.namespace.changes import BlockWatch, Held, expected_replication
 from namenode_sim.namespace.file_numbers import pack_blocks, pack_numbers
 from namenode_sim.namespace.inode import (
     FileDiff,
@@ -32,7 +26,6 @@ FILE_ID = 16386
 def made(
     *blocks: Block, writer: UnderConstruction | None = None, history: FileHistory | None = None
 ) -> INodeFile:
-    """Return a file of three replicas."""
     traits = FileTraits("u", "g", 0o644, 3, 128, under_construction=writer, history=history)
     return INodeFile(b"f", pack_numbers(FILE_ID, 10, 10, pack_blocks(blocks)), traits)
 
@@ -105,7 +98,7 @@ HOLDINGS: dict[str, tuple[INodeFile, list[tuple[int, Held]]]] = {
 
 @pytest.mark.parametrize(("file", "held"), HOLDINGS.values(), ids=HOLDINGS.keys())
 def test_each_block_is_held_once(file: INodeFile, held: list[tuple[int, Held]]) -> None:
-    assert list(blocks_held(file)) == held
+    assert list(namespace_changes.blocks_held(file)) == held
 
 
 DROPPED: dict[str, tuple[INodeFile, tuple[int, ...]]] = {
@@ -123,14 +116,14 @@ def test_all_blocks_go_with_a_file_that_goes(
     if touched:
         watch.touch(file)
     watch.drop(file)
-    assert watch.take(InodeMap()) == (BlocksGone(gone),)
+    assert watch.take(InodeMap()) == (namespace_changes.BlocksGone(gone),)
     assert watch.take(InodeMap()) == ()
 
 
 def test_a_file_that_takes_the_place_of_another_does_not_hold_its_blocks() -> None:
     watch, before, after = BlockWatch(), made(B1), made(B2)
     watch.touch(before)
-    assert watch.take(InodeMap([after])) == (BlocksGone((1,)),)
+    assert watch.take(InodeMap([after])) == (namespace_changes.BlocksGone((1,)),)
 
 
 PASTS: dict[str, FileHistory | None] = {"a file": None, "a snapshot has it": keeping((B1,))}
@@ -146,5 +139,5 @@ def test_of_a_long_file_that_grows_only_the_end_is_compared(history: FileHistory
     changes = watch.take(inodes)
     _, most_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert changes == (BlockAdded(FILE_ID, 1001, 50, 12, 3, complete=True),)
+    assert changes == (namespace_changes.BlockAdded(FILE_ID, 1001, 50, 12, 3, complete=True),)
     assert most_bytes < 8 * packed_bytes, "records of all blocks would take twice as much"

@@ -45,7 +45,6 @@ Model = dict[str, Any]
 
 
 def plain(name: bytes, numbers: tuple[int, int, int], blocks: tuple[values.Block, ...]) -> Model:
-    """Return a newly made file as a dictionary."""
     number, mtime, atime = numbers
     traits = inode.FileTraits("alice", "staff", 0o644, 3, 2**27)._asdict()
     return {

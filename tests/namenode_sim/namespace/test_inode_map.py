@@ -29,7 +29,6 @@ def made(number: int) -> INodeDirectory:
 
 
 def do(inodes: InodeMap, model: dict[int, INode], what: str, how: object) -> None:
-    """Change both once; ids that are given out come from what was added last."""
     known = sorted(model)
     match what, how:
         case "add", int(step):
@@ -87,7 +86,6 @@ def test_it_is_a_dictionary_while_ids_rise_and_after(
 
 
 def taken(inodes: list[INode]) -> tuple[InodeMap, float]:
-    """Return a map of them, and how many bytes each takes in it."""
     tracemalloc.start()
     found = InodeMap(inodes)
     size, _ = tracemalloc.get_traced_memory()

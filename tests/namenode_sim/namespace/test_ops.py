@@ -10,20 +10,8 @@ from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import AclEntry, AclScope, AclType, Block, RenameOption
 from namenode_sim.namespace.errors import ApplyError, TxIdOutOfOrder
 from namenode_sim.namespace.namespace import FAMILY_OF
-from tests.namenode_sim.namespace.given_edits import (
-    B1,
-    B2,
-    B3,
-    WHO,
-    add,
-    after,
-    close,
-    file,
-    mkdir,
-    mtime,
-    paths,
-    reopened,
-)
+from tests.namenode_sim.namespace import given_edits
+from tests.namenode_sim.namespace.given_edits import B1, B2, add, file, mkdir, mtime, reopened
 
 SHAPES = {
     "a file and a directory": ([mkdir("/d"), *file("/d/f")], ["/d", "/d/f"]),
@@ -40,10 +28,7 @@ SHAPES = {
         ["/a", "/f"],
     ),
     "old rename of nothing does nothing": ([ops.RenameOld("/none", "/b", 5)], []),
-    "old rename below itself does nothing": (
-        [mkdir("/a"), ops.RenameOld("/a", "/a/b", 5)],
-        ["/a"],
-    ),
+    "old rename below itself does nothing": ([mkdir("/a"), ops.RenameOld("/a", "/a/b", 5)], ["/a"]),
     "old rename to a name that starts alike moves": (
         [mkdir("/a"), ops.RenameOld("/a", "/ab", 5)],
         ["/ab"],
@@ -70,14 +55,14 @@ SHAPES = {
         ["/a"],
     ),
     "overwriting replaces": ([*file("/f", B1), add("/f", overwrite=True)], ["/f"]),
-    "a symlink": ([ops.Symlink(0, "/l", "/t", 5, 5, WHO)], ["/l"]),
+    "a symlink": ([ops.Symlink(0, "/l", "/t", 5, 5, given_edits.WHO)], ["/l"]),
 }
 
 
 @pytest.mark.parametrize(("given", "expected"), SHAPES.values(), ids=SHAPES.keys())
 def test_the_tree_s_shape(given: list[Op], expected: list[str]) -> None:
-    namespace = after(given)
-    assert paths(namespace) == expected
+    namespace = given_edits.after(given)
+    assert given_edits.paths(namespace) == expected
     assert len(namespace.tree.inodes) == len(expected) + 1
 
 
@@ -91,12 +76,12 @@ REFUSED = {
     "add onto the root": ([], add("/")),
     "add onto a directory": ([mkdir("/d")], add("/d")),
     "add that would overwrite a directory": ([mkdir("/d")], add("/d", overwrite=True)),
-    "add onto a symlink": ([ops.Symlink(0, "/l", "/t", 5, 5, WHO)], add("/l")),
-    "closing a closed file": (file("/f"), close("/f")),
-    "closing nothing": ([], close("/f")),
+    "add onto a symlink": ([ops.Symlink(0, "/l", "/t", 5, 5, given_edits.WHO)], add("/l")),
+    "closing a closed file": (file("/f"), given_edits.close("/f")),
+    "closing nothing": ([], given_edits.close("/f")),
     "a block that does not follow": (
         [add("/f"), ops.AddBlock("/f", None, B1)],
-        ops.AddBlock("/f", B2, B3),
+        ops.AddBlock("/f", B2, given_edits.B3),
     ),
     "a second block where there is none": ([add("/f")], ops.AddBlock("/f", B1, B2)),
     "a first block where there is one": (
@@ -108,14 +93,17 @@ REFUSED = {
             add("/f"),
             ops.AddBlock("/f", None, B1),
             ops.AddBlock("/f", B1, B2),
-            ops.AddBlock("/f", B2, B3),
+            ops.AddBlock("/f", B2, given_edits.B3),
         ],
-        close("/f", B1),
+        given_edits.close("/f", B1),
     ),
-    "closing with another block": ([add("/f"), ops.AddBlock("/f", None, B1)], close("/f", B2)),
+    "closing with another block": (
+        [add("/f"), ops.AddBlock("/f", None, B1)],
+        given_edits.close("/f", B2),
+    ),
     "an inner block with another stamp": (
         [add("/f"), ops.AddBlock("/f", None, B1), ops.AddBlock("/f", B1, B2)],
-        close("/f", Block(1, 100, 99), B2),
+        given_edits.close("/f", Block(1, 100, 99), B2),
     ),
     "another stamp for the block before one that is given up": (
         [add("/f"), ops.AddBlock("/f", None, B1), ops.AddBlock("/f", B1, B2)],
@@ -146,14 +134,14 @@ REFUSED = {
 
 @pytest.mark.parametrize(("given", "op"), REFUSED.values(), ids=REFUSED.keys())
 def test_an_edit_that_contradicts_the_tree(given: list[Op], op: Op) -> None:
-    namespace = after(given)
+    namespace = given_edits.after(given)
     with pytest.raises(ApplyError, match=f"transaction {len(given) + 1}, {type(op).__name__}"):
         namespace.apply(TxId(len(given) + 1), op)
 
 
 @pytest.mark.parametrize("txid", [0, 1, 3])
 def test_transactions_come_one_after_the_other(txid: int) -> None:
-    namespace = after(mkdir("/a"))
+    namespace = given_edits.after(mkdir("/a"))
     with pytest.raises(TxIdOutOfOrder, match="expected transaction 2"):
         namespace.apply(TxId(txid), mkdir("/b"))
 
@@ -197,19 +185,15 @@ MTIMES = {
         "/d",
         99,
     ),
-    "closing assigns": ([add("/f", 90), close("/f", time=20)], "/f", 20),
+    "closing assigns": ([add("/f", 90), given_edits.close("/f", time=20)], "/f", 20),
     "times assign": ([mkdir("/d", 90), ops.Times("/d", 20, -1)], "/d", 20),
-    "an ACL does not touch it": (
-        [mkdir("/d", 10), ops.SetAcl("/d", ())],
-        "/d",
-        10,
-    ),
+    "an ACL does not touch it": ([mkdir("/d", 10), ops.SetAcl("/d", ())], "/d", 10),
 }
 
 
 @pytest.mark.parametrize(("given", "path", "expected"), MTIMES.values(), ids=MTIMES.keys())
 def test_modification_times(given: list[Op], path: str, expected: int) -> None:
-    assert mtime(after(given), path) == expected
+    assert mtime(given_edits.after(given), path) == expected
 
 
 BLOCKS: dict[str, tuple[list[Op], tuple[Block, ...]]] = {
@@ -223,15 +207,12 @@ BLOCKS: dict[str, tuple[list[Op], tuple[Block, ...]]] = {
         (),
     ),
     "a recovered last block is restamped": (
-        [add("/f"), ops.AddBlock("/f", None, B1), close("/f", Block(1, 90, 99))],
+        [add("/f"), ops.AddBlock("/f", None, B1), given_edits.close("/f", Block(1, 90, 99))],
         (Block(1, 90, 99),),
     ),
     "of an old log's new file": ([replace(add("/f"), blocks=(B1,))], (B1,)),
     "of an old log's open file": ([add("/f"), reopened("/f", B1)], (B1,)),
-    "truncated behind its end": (
-        [*file("/f", B1), ops.Truncate("/f", "w", "m", 150, 30)],
-        (B1,),
-    ),
+    "truncated behind its end": ([*file("/f", B1), ops.Truncate("/f", "w", "m", 150, 30)], (B1,)),
     "truncated between blocks": (
         [*file("/f", B1, B2), ops.Truncate("/f", "w", "m", 100, 30)],
         (B1,),
@@ -248,10 +229,10 @@ BLOCKS: dict[str, tuple[list[Op], tuple[Block, ...]]] = {
         [
             *file("/f", B1),
             *file("/g", B2),
-            *file("/h", B3),
+            *file("/h", given_edits.B3),
             ops.ConcatDelete("/f", ("/g", "/h"), 30),
         ],
-        (B1, B2, B3),
+        (B1, B2, given_edits.B3),
     ),
     "an old style append updates": (
         [*file("/f", B1), reopened("/f", B1), ops.UpdateBlocks("/f", (B1, B2))],
@@ -262,7 +243,7 @@ BLOCKS: dict[str, tuple[list[Op], tuple[Block, ...]]] = {
 
 @pytest.mark.parametrize(("given", "expected"), BLOCKS.values(), ids=BLOCKS.keys())
 def test_block_lists(given: list[Op], expected: tuple[Block, ...]) -> None:
-    assert after(given).tree.file("/f").blocks == expected
+    assert given_edits.after(given).tree.file("/f").blocks == expected
 
 
 OPEN: dict[str, tuple[list[Op], dict[str, int]]] = {
@@ -285,5 +266,5 @@ OPEN: dict[str, tuple[list[Op], dict[str, int]]] = {
 
 @pytest.mark.parametrize(("given", "expected"), OPEN.values(), ids=OPEN.keys())
 def test_who_writes_what(given: list[Op], expected: dict[str, int]) -> None:
-    leases = after(given).tree.leases
+    leases = given_edits.after(given).tree.leases
     assert {holder: len(files) for holder, files in leases.items()} == expected

@@ -118,10 +118,7 @@ NOTHING_DONE: dict[str, tuple[list[Op], Op]] = {
         [mkdir("/d"), mkdir("/d/e")],
         ops.RenameOld("/d/e", "/d", 90),
     ),
-    "old rename far below itself": (
-        [mkdir("/d"), mkdir("/d/e")],
-        ops.RenameOld("/d", "/d/e", 90),
-    ),
+    "old rename far below itself": ([mkdir("/d"), mkdir("/d/e")], ops.RenameOld("/d", "/d/e", 90)),
     "old rename to where its name is taken": (
         [mkdir("/d"), mkdir("/d/f"), *file("/f")],
         ops.RenameOld("/d/f", "/", 90),
@@ -226,11 +223,7 @@ REFUSED: dict[str, tuple[list[Op], Op, str]] = {
         ops.Rename("/d/e", "/d", 5, OVERWRITE),
         "/d is not empty",
     ),
-    "rename onto the root": (
-        [mkdir("/d")],
-        ops.Rename("/d", "/", 5, OVERWRITE),
-        "/ is not empty",
-    ),
+    "rename onto the root": ([mkdir("/d")], ops.Rename("/d", "/", 5, OVERWRITE), "/ is not empty"),
     "rename without overwriting": (
         [mkdir("/a"), mkdir("/b")],
         ops.Rename("/a", "/b", 5, (values.RenameOption.NONE,)),

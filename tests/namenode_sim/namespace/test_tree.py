@@ -231,8 +231,7 @@ def test_a_writer_has_a_lease_as_long_as_it_writes_a_file() -> None:
 
 
 def test_the_lease_goes_with_a_file_that_is_forgotten() -> None:
-    namespace = given_edits.after(given_edits.mkdir("/d"), add("/d/f"), file("/d/g"))
-    tree = namespace.tree
+    tree = given_edits.after(given_edits.mkdir("/d"), add("/d/f"), file("/d/g")).tree
     tree.forget(tree.file("/d/g"))
     assert tree.leases == {"writer": {tree.file("/d/f").id}}
     tree.forget(tree.file("/d/f"))

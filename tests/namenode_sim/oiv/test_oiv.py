@@ -143,8 +143,7 @@ def test_the_distribution_counts_each_file_once() -> None:
 def _without_inode(image: bytes, number: int) -> bytes:
     """Return the image with an inode less, which only its directory still names."""
     file = io.BytesIO(image)
-    summary = read_summary(file)
-    section = summary.find("INODE")
+    section = read_summary(file).find("INODE")
     assert section is not None
     for raw in list(section_messages(file, section, ""))[1:]:
         inode = pb.INode.FromString(raw)

@@ -21,12 +21,7 @@ class Journal:
     fails: bool = False
     nothing: tuple[Chunk, ...] = ()
 
-    async def edits(
-        self,
-        first: TxId,
-        *,
-        through: TxId | None = None,
-    ) -> AsyncGenerator[Chunk]:
+    async def edits(self, first: TxId, *, through: TxId | None = None) -> AsyncGenerator[Chunk]:
         async for chunk in self.durable_edits(first):
             yield chunk
 

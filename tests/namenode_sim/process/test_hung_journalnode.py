@@ -123,7 +123,6 @@ async def test_start_and_takeovers_wait_for_a_majority_only(tmp_path: Path, kind
 
 
 async def a_standby(address: HostPort) -> ServiceClient:
-    """Return a connection to a NameNode that has loaded."""
     while True:
         try:
             client = await ServiceClient.open(address, deadline_seconds=SECONDS)

@@ -50,6 +50,5 @@ def test_each_key_of_redundancy(
 
 def test_each_key_of_draining(tmp_path: Path) -> None:
     assert rules(tmp_path).draining == DrainRules()
-    unchecked = rules(tmp_path, "nnha.blocks.drain-check=false").draining
-    assert unchecked == DrainRules(check=False)
+    assert rules(tmp_path, "nnha.blocks.drain-check=false").draining == DrainRules(check=False)
     assert rules(tmp_path, "nnha.blocks.quiet-period=5m").draining == DrainRules(quiet_seconds=300)

@@ -10,6 +10,5 @@ from tests.namenode_sim.startup.startup_world import World, world
 
 @pytest.fixture
 async def at(tmp_path: Path) -> AsyncIterator[World]:
-    """See ``startup_world.World``."""
     async with world(tmp_path) as begun:
         yield begun

@@ -105,7 +105,6 @@ class World:
             await reader.close()
 
     async def command(self, *arguments: str, stdin: str = "") -> tuple[int, str]:
-        """Run ``nnha namenode`` as a process; return its exit code and all it printed."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -136,7 +135,6 @@ KEYS: Mapping[str, str] = {
 
 @asynccontextmanager
 async def world(folder: Path, **keys: str) -> AsyncIterator[World]:
-    """Run three JournalNodes without a journal, with a configuration."""
     nodes = Nodes(folder / "journal")
     try:
         await nodes.start()
@@ -181,7 +179,6 @@ async def peer(facts: Facts, directory: Path) -> AsyncIterator[list[str]]:
 
 
 def snapshot(directory: Path) -> dict[str, bytes]:
-    """Return every file below a directory, to show that nothing was changed."""
     return {
         str(path.relative_to(directory)): path.read_bytes()
         for path in sorted(directory.rglob("*"))

@@ -64,8 +64,7 @@ async def test_a_journal_that_was_filled_half_way_is_refused(tmp_path: Path) -> 
 async def test_a_journal_that_has_all_is_taken(tmp_path: Path) -> None:
     in_use(tmp_path)
     everything = frames(1, (*ROLLED, *OPEN))
-    journal = MemoryJournal(open_first=TxId(1), open_records=everything)
-    node = await active(tmp_path, journal)
+    node = await active(tmp_path, MemoryJournal(open_first=TxId(1), open_records=everything))
     assert node.namespace.last_applied == LAST + 1
     assert node.lacking() is None
 

@@ -87,5 +87,4 @@ def test_power_loss_after_any_operation(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("plant", PLANTS.values(), ids=PLANTS.keys())
 def test_a_forgotten_sync_is_found(tmp_path: Path, plant: str) -> None:
-    found = failures(record(tmp_path, plant), (Cut.NOTHING, Cut.NAMES))
-    assert next(found, None) is not None
+    assert next(failures(record(tmp_path, plant), (Cut.NOTHING, Cut.NAMES)), None) is not None

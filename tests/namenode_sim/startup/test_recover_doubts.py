@@ -40,7 +40,6 @@ async def fill_journal(at: World, first: int, ops: tuple[Op, ...]) -> None:
 
 
 def unknown_edit(txid: int) -> bytes:
-    """Return a sound frame with an opcode that does not exist."""
     frame = struct.pack(">Biq", 200, 4 + 8 + 5, txid) + b"what?"
     return frame + struct.pack(">I", crc32(frame))
 

@@ -61,8 +61,6 @@ Made = Callable[..., list[Copy]]
 
 @pytest.fixture
 def copies(tmp_path: Path) -> Made:
-    """Return the best copies of what lies in directories."""
-
     def make(
         *directories: list[File], image: int = 0, copied_from: int | None = None
     ) -> list[Copy]:
@@ -203,8 +201,7 @@ def test_a_file_of_which_nothing_can_be_read_is_told(
 
 def test_copies_of_what_the_quorum_has_do_not_count(copies: Made) -> None:
     """Ask the quorum, which alone knows where they truly end."""
-    found = copies([whole(1, 2), whole(3, 4), begun(5, 6)], copied_from=3)
-    assert list(told(found)) == [1, 2]
+    assert list(told(copies([whole(1, 2), whole(3, 4), begun(5, 6)], copied_from=3))) == [1, 2]
 
 
 @pytest.mark.parametrize("suffix", ["damaged", "corrupt", "stale", "empty"])

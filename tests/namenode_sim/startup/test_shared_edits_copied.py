@@ -27,7 +27,6 @@ async def initialize(at: startup_world.World, *overrides: str) -> int:
 
 
 def large(path: str, share: float) -> SetXAttr:
-    """Return an edit that takes that share of what is sent at once."""
     value = b"x" * int(BATCH_BYTES * share)
     return SetXAttr(path, (XAttr(XAttrNamespace.USER, "a", value),))
 

@@ -166,9 +166,7 @@ def test_an_image_that_is_there_is_not_written_again_unless_it_is_damaged(tmp_pa
     assert differences(load_image(damaged), namespace) == []
 
 
-def test_a_failed_directory_is_restored_by_the_next_save_that_finds_it_well(
-    tmp_path: Path,
-) -> None:
+def test_a_failed_directory_is_restored_by_the_next_save_that_finds_it_well(tmp_path: Path) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
     storage = formatted(a, b, settings=storage_storage.StorageSettings(restore_failed=True))
     namespace = rich_namespace()
@@ -206,9 +204,7 @@ def test_a_directory_that_local_edits_have_made_anew_keeps_them_when_it_is_resto
     storage_storage.open_name_dirs([a, b]).close()
 
 
-def test_a_directory_that_only_ran_full_keeps_its_files_when_it_is_restored(
-    tmp_path: Path,
-) -> None:
+def test_a_directory_that_only_ran_full_keeps_its_files_when_it_is_restored(tmp_path: Path) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
     storage = formatted(a, b, settings=storage_storage.StorageSettings(restore_failed=True))
     (a / "current").rename(a / "away")

@@ -27,8 +27,7 @@ STEP_SECONDS = 60.0
 
 def of_hadoop(directory: Path) -> Namespace:
     """Copy a name directory of Hadoop 2.6 that was in use; return what it holds."""
-    source = real("name-dir/VERSION").parent
-    copy_dir(source, directory / "current")
+    copy_dir(real("name-dir/VERSION").parent, directory / "current")
     namespace = load_image(directory / "current" / f"fsimage_{26:019d}")
     data = (directory / "current" / f"edits_inprogress_{27:019d}").read_bytes()
     for txid, op in decode_all(data, read_header(data), start=HEADER_BYTES):

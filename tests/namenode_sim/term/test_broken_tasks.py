@@ -81,9 +81,7 @@ async def test_a_look_that_breaks_does_not_end_those_that_follow(tmp_path: Path)
             await asyncio.gather(running, return_exceptions=True)
 
 
-async def test_an_image_that_cannot_be_listed_for_a_moment_is_offered_later(
-    tmp_path: Path,
-) -> None:
+async def test_an_image_that_cannot_be_listed_for_a_moment_is_offered_later(tmp_path: Path) -> None:
     """Save it, with no answer of the active; then let the disk go away, and come back."""
     journal = MemoryJournal()
     async with place(tmp_path, "nn1", journal) as one, place(tmp_path, "nn2", journal) as two:

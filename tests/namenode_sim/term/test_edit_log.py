@@ -230,8 +230,7 @@ async def test_edits_of_callers_that_a_batch_wakes_share_the_next_one() -> None:
 
 
 async def test_an_error_that_nobody_foresaw_ends_the_log_with_its_reason() -> None:
-    writer = MemoryWriter()
-    log, failures = await opened(writer)
+    log, failures = await opened(MemoryWriter())
 
     def bug() -> None:
         raise KeyError(17)

@@ -81,8 +81,7 @@ async def test_a_held_call_is_sent_away_when_a_peer_becomes_active() -> None:
 
 
 async def test_a_demoted_namenode_refuses_at_once() -> None:
-    others = Others(active=False)
-    a_gate = gate(others)
+    a_gate = gate(Others(active=False))
     a_gate.role_changed(Role.ACTIVE)
     a_gate.role_changed(Role.CLOSING)
     await refused(a_gate)
@@ -134,8 +133,7 @@ async def test_a_demotion_sends_away_the_calls_that_are_held() -> None:
 
 
 async def test_a_namenode_that_stops_sends_away_the_calls_that_are_held() -> None:
-    others = Others(active=False)
-    a_gate = gate(others)
+    a_gate = gate(Others(active=False))
     held = asyncio.create_task(refused(a_gate))
     done, _ = await asyncio.wait({held}, timeout=0.1)
     assert not done

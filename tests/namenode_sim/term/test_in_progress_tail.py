@@ -51,7 +51,6 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 async def edit(node: NameNode, count: int = 1) -> int:
-    """Write some edits until acknowledged; return the last one's number."""
     for _ in range(count):
         txid = node.append(NOBODY)
         node.namespace.apply(txid, NOBODY)

@@ -139,9 +139,7 @@ async def test_what_a_term_left_open_is_set_aside_and_believed_by_nobody(tmp_pat
     assert "edits_0000000000000000007-0000000000000000008" in names(tmp_path)
 
 
-async def test_what_the_quorum_may_forget_goes_from_the_directories_as_well(
-    tmp_path: Path,
-) -> None:
+async def test_what_the_quorum_may_forget_goes_from_the_directories_as_well(tmp_path: Path) -> None:
     """Delete also from a failed one, for its disk may be full; not what is being written."""
     last = "edits_inprogress_0000000000000000005"
     async with journal_set(tmp_path) as (writer, copies):

@@ -15,7 +15,6 @@ MOST_WAITING = 2
 
 
 def events(state: role.RoleState) -> Iterator[role.Event]:
-    """Yield events of the running attempt, and of the one before."""
     if len(state.waiting) < MOST_WAITING:
         yield from (role.ActiveRequested(role.Ticket(1)), role.ActiveRequested(role.Ticket(2), 9.0))
         yield role.StandbyRequested(role.Ticket(3))

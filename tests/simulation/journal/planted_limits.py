@@ -62,7 +62,7 @@ def any_namespace(really: Any, state: JournalState, stamp: Any, *, known: bool) 
     really(state, replace(stamp, namespace_id=None), known=known)
 
 
-@bug.killed_by("tests/journal/node/test_limits.py::test_a_stray_heartbeat_changes_nothing")
+@bug.killed_by("tests/journal/node/test_lane_limits.py::test_a_stray_heartbeat_changes_nothing")
 @bug("any read lease is granted", 1500)
 def any_lease() -> Planting:
     return replacing(owner, "require_short_lease", lambda request, limit_micros: None)

@@ -39,7 +39,6 @@ class SourceWorld:
         return await stage_from_cluster(self.cluster, self.work, self.told.append)
 
     def files(self) -> list[str]:
-        """Return what lies in the work folder, but for locks."""
         found = (path for path in self.work.rglob("*") if path.is_file())
         return sorted(path.name for path in found if path.suffix != ".lock")
 

@@ -39,7 +39,6 @@ _JARS = (
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the local folder behind ``viewfs://store/``."""
     return tmp_path_factory.mktemp("store")
 
 
@@ -73,7 +72,6 @@ def place(store: Path, tmp_path: Path) -> str:
 
 @pytest.fixture
 def current(store: Path, tmp_path: Path) -> Path:
-    """Return the name directory's ``current`` as local files."""
     return store / tmp_path.name / "current"
 
 
@@ -170,11 +168,7 @@ def test_the_options_say_which_end_it_is(tmp_path: Path) -> None:
     assert source.edits == tmp_path.as_uri()
     assert isinstance(open_sink(both, no_java), HadoopSink)
     assert not Ends(image="/a", edits="file:///b", out="/c").need_java
-    for wrong in (
-        Ends(image="/a"),
-        Ends(image="/a", from_cluster=True),
-        Ends(from_cluster=False),
-    ):
+    for wrong in (Ends(image="/a"), Ends(image="/a", from_cluster=True), Ends(from_cluster=False)):
         with pytest.raises(click.UsageError):
             open_source(wrong, no_java)
     for wrong in (Ends(), Ends(out="/a", upload=True)):

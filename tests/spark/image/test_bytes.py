@@ -32,7 +32,6 @@ def inode(number: int, name: bytes, kind: int = 1, *, size: int = 0) -> bytes:
 
 
 def whole(data: bytes) -> Chunk:
-    """Return all messages of ``data`` as one chunk."""
     found = list(chunks(window_of(data), 0, len(data)))
     return Chunk(
         0,
@@ -53,8 +52,7 @@ def encode_varint(number: int) -> bytes:
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 2**56 - 1)))
 def test_numbers_come_back(numbers: list[int]) -> None:
-    data = b"".join(map(encode_varint, numbers))
-    assert packed_numbers(data).tolist() == numbers
+    assert packed_numbers(b"".join(map(encode_varint, numbers))).tolist() == numbers
 
 
 @pytest.mark.parametrize("data", [b"\x80", b"\x05\xff", b"\xff" * 8 + b"\x01"])

@@ -33,7 +33,6 @@ def trap(number: int) -> bytes:
 
 
 def ordinary(number: int, rng: random.Random) -> bytes:
-    """Make an inode with blocks, or none."""
     message = pb.INode(type=pb.INode.FILE, id=number, name=b"n" * rng.randrange(1, 200))
     message.file.replication = 3
     message.file.modificationTime = rng.randrange(2**41)
@@ -43,7 +42,6 @@ def ordinary(number: int, rng: random.Random) -> bytes:
 
 
 def directory(number: int, rng: random.Random) -> bytes:
-    """Make a DirEntry of 1 to 5000 children, some with references."""
     ids = [rng.randrange(2**30) for _ in range(rng.choice([1, 2, 8, 8, 300, 5000]))]
     references = [rng.randrange(300)] * rng.choice([0, 0, 3])
     entry = pb.DirEntry(parent=number, children=ids, refChildren=references)
@@ -51,7 +49,6 @@ def directory(number: int, rng: random.Random) -> bytes:
 
 
 def boundaries(parts: list[bytes]) -> set[int]:
-    """Return where messages begin, and the end."""
     found, at = {0}, 0
     for part in parts:
         at += len(part)

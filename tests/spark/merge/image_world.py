@@ -60,7 +60,6 @@ def grown(seed: int, inodes: int) -> Namespace:
 
 
 def summary(path: Path) -> Summary:
-    """Return what the end of an image says."""
     with path.open("rb") as file:
         return read_summary(file)
 
@@ -148,7 +147,6 @@ class Opened:
 def opened(
     path: Path, work: Path, trie: BaseTrie | None = None, *, size: int = RANGE_BYTES
 ) -> Opened:
-    """Look up the trie in an image of small ranges."""
     work.mkdir(parents=True, exist_ok=True)
     image = open_image(ENGINE, path, work, size=size)
     looked, index = look_up(ENGINE, image, trie or BaseTrie(), work)

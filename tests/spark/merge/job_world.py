@@ -26,10 +26,8 @@ def name_directory(folder: Path, *, image_layout: int = -65) -> Path:
 
 
 def first_image(current: Path) -> Path:
-    """Return what the merge starts from."""
     return current / f"fsimage_{0:019d}"
 
 
 def merged_name() -> str:
-    """Return the image that a merge of all makes."""
     return f"fsimage_{LAST:019d}"

@@ -46,7 +46,6 @@ class MemoryImage:
 
     @classmethod
     def of(cls, data: bytes) -> "MemoryImage":
-        """Take an image apart."""
         sections = ImageSections(io.BytesIO(data))
         with sections.open("INODE") as found:
             next(found)
@@ -58,7 +57,6 @@ class MemoryImage:
         return cls(data, read_base(io.BytesIO(data)), messages, names, entries)
 
     def look_up(self, trie: BaseTrie) -> Looked:
-        """Answer what the trie asks, and no more."""
         root = next(number for number, name in self.names.items() if not name)
         ids = np.full(len(trie), -1, np.int64)
         ids[ROOT] = root
@@ -174,10 +172,7 @@ def merge_in_memory(
 
 
 def check_against_oracle(
-    data: bytes,
-    edits: Iterable[tuple[TxId, Op]],
-    *,
-    planner: Callable[..., MergePlan] = plan_edits,
+    data: bytes, edits: Iterable[tuple[TxId, Op]], *, planner: Callable[..., MergePlan] = plan_edits
 ) -> Merge:
     """Merge in memory, and compare with the replay of all edits on the whole namespace."""
     edits = list(edits)

@@ -28,12 +28,10 @@ class Script:
         self.now += 10
 
     def image(self) -> None:
-        """Save the image here."""
         self.data = saved(self.namespace, self.layout)
         self.edits = []
 
     def check(self) -> Merge:
-        """Merge, and compare with the replay on everything."""
         return check_against_oracle(self.data, self.edits)
 
     def _next_id(self) -> int:
@@ -45,14 +43,12 @@ class Script:
             self.write(ops.Mkdir(self._next_id(), path, self.now, self.now, who, acl))
 
     def open(self, path: str, *, overwrite: bool = False, who: Permission = WHO) -> None:
-        """Create a file that stays open."""
         number, now = self._next_id(), self.now
         self.write(
             ops.Add(number, path, 3, now, now, 100, (), who, (), (), "w1", "host", overwrite)
         )
 
     def files(self, *paths: str, overwrite: bool = False, who: Permission = WHO) -> None:
-        """Create closed files of one block."""
         for path in paths:
             self.open(path, overwrite=overwrite, who=who)
             number = self.namespace.counters.last_block_id + 1
@@ -61,11 +57,9 @@ class Script:
             self.close(path, Block(number, 60, 1001))
 
     def close(self, path: str, *blocks: Block) -> None:
-        """Close an open file."""
         self.write(ops.Close(0, path, 3, self.now, self.now, 100, blocks, WHO))
 
     def delete(self, *paths: str) -> None:
-        """Away."""
         for path in paths:
             self.write(ops.Delete(path, self.now))
 

@@ -26,7 +26,6 @@ DEADLINE_SECONDS = 60.0
 
 @contextmanager
 def standalone(folder: Path, *, workers: int) -> Iterator[str]:
-    """Run a cluster for the time of a ``with``; yield its URL."""
     with ExitStack() as stack:
         master = stack.enter_context(
             _process(folder / "master", f"{_DEPLOY}.master.Master", "--port", "0")

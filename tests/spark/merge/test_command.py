@@ -22,7 +22,6 @@ MERGE = (sys.executable, "-m", "ha.cli.main", "checkpoint", "merge", "--json", "
 
 
 async def merged(*arguments: object) -> tuple[int, str, str]:
-    """Run one merge; return exit code, standard output, standard error."""
     process = await asyncio.create_subprocess_exec(
         *MERGE,
         *map(str, ("local", *arguments)),
@@ -92,7 +91,6 @@ async def test_a_merge_that_is_called_off_says_so_and_leaves_nothing(tmp_path: P
 
 
 def started_for(folder: Path) -> list[int]:
-    """Return the processes with this folder on their command lines."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):

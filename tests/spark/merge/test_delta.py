@@ -14,23 +14,14 @@ from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.reader import load_image
 from spark.merge.errors import EditsDoNotBelong, NeedsWholeNamespace
 from spark.merge.model import Delta, Ids
-from tests.spark.merge.image_world import (
-    POPULAR,
-    Opened,
-    changed,
-    grown,
-    merged,
-    nothing_changes,
-    opened,
-    sections,
-)
+from tests.spark.merge import image_world
+from tests.spark.merge.image_world import Opened, changed, merged, nothing_changes, opened, sections
 from tests.worlds.files import save
 
 ROOT = 16385
 
 
 def order(name: bytes) -> list[int]:
-    """Hadoop compares names as signed bytes."""
     return [byte - 256 if byte > 127 else byte for byte in name]
 
 
@@ -69,7 +60,7 @@ class Model:
 
     def free_name(self, parent: int, rng: random.Random) -> bytes:
         taken = {self.inodes[n].name for n in self.children().get(parent, [])}
-        names = [*POPULAR, *(f"{p}{rng.randrange(10**6)}" for p in ("new", "ñ", "~"))]
+        names = [*image_world.POPULAR, *(f"{p}{rng.randrange(10**6)}" for p in ("new", "ñ", "~"))]
         rng.shuffle(names)
         return next(name.encode() for name in names if name.encode() not in taken)
 
@@ -87,7 +78,6 @@ def read(path: Path) -> tuple[Model, pb.INodeSection, dict[int, list[int]]]:
 
 
 def edit(model: Model, rng: random.Random, last: int) -> int:
-    """Make one random change; return the last inode id given out."""
     directories = model.directories()
     victim = rng.choice([n for n in model.inodes if n != ROOT])
     match rng.choice(["touch", "create", "create", "move", "move", "rename", "delete"]):
@@ -119,7 +109,6 @@ def _body(message: pb.INode) -> pb.INodeFile | pb.INodeDirectory:
 
 
 def ids(numbers: set[int]) -> Ids:
-    """Sorted, as a delta has them."""
     return np.array(sorted(numbers), np.int64)
 
 
@@ -162,7 +151,7 @@ def difference(old: Model, new: Model, last: int, rng: random.Random) -> Delta:
 def test_random_changes_come_out_as_the_model_has_them(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     codec, parts = rng.choice(["", "", ZLIB_CODEC]), rng.choice([0, 4])
-    path = save(grown(seed, 220), tmp_path / "old", codec=codec, parts=parts)
+    path = save(image_world.grown(seed, 220), tmp_path / "old", codec=codec, parts=parts)
     old, header, _ = read(path)
     new, last = old.copy(), header.lastInodeId
     for _ in range(rng.choice([3, 40, 150])):
@@ -183,11 +172,10 @@ def test_random_changes_come_out_as_the_model_has_them(tmp_path: Path, seed: int
 
 @pytest.fixture
 def found(tmp_path: Path) -> Opened:
-    return opened(save(grown(77, 300), tmp_path / "old"), tmp_path / "work")
+    return opened(save(image_world.grown(77, 300), tmp_path / "old"), tmp_path / "work")
 
 
 def full_directory(found: Opened, *, but: int = -1) -> tuple[int, list[int]]:
-    """Find a directory with children of which one is a directory with children."""
     _, _, listed = read(found.path)
     return next(
         (d, kids) for d, kids in listed.items()
@@ -257,8 +245,7 @@ def test_an_inode_that_is_not_there_cannot_change(tmp_path: Path, found: Opened)
 
 
 def test_a_snapshottable_directory_that_goes_needs_the_whole_namespace(tmp_path: Path) -> None:
-    namespace = grown(5, 100)
-    path = save(namespace, tmp_path / "old")
+    path = save(image_world.grown(5, 100), tmp_path / "old")
     top = opened(path, tmp_path / "one")
     directory, kids = full_directory(top)
     model, _, listed = read(path)

@@ -39,7 +39,6 @@ class BreakingEngine:
 
 @pytest.fixture
 def found(tmp_path: Path) -> Opened:
-    """Open a compressed image in many ranges: each of them becomes a part."""
     return opened(save(grown(8, 200), tmp_path / "old", codec=ZLIB_CODEC), tmp_path / "work")
 
 

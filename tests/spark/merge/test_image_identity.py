@@ -102,14 +102,12 @@ def test_a_broken_inode_is_told_with_file_and_place(tmp_path: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(ImageError, match=rf"{path}: section INODE, byte \d+ of the file") as told:
         image_world.opened(path, tmp_path / "work")
-    where = int(str(told.value).split("byte ")[1].split()[0])
-    assert abs(where - middle) < 400
+    assert abs(int(str(told.value).split("byte ")[1].split()[0]) - middle) < 400
 
 
 def test_a_missing_inode_is_told(tmp_path: Path) -> None:
     path = save(image_world.grown(6, 400), tmp_path / "old")
-    found = image_world.opened(path, tmp_path / "work").index.image
-    at = found.inodes[0].offset
+    at = image_world.opened(path, tmp_path / "work").index.image.inodes[0].offset
     data = bytearray(path.read_bytes())
     length = data[at]
     filler = b"\x08\x01\x10\x00\x1a"  # the first inode and the second become one

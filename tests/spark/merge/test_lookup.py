@@ -18,7 +18,6 @@ from tests.worlds.files import save
 
 
 def at(namespace: Namespace, trie: BaseTrie, node: int) -> INode | None:
-    """Return what the whole namespace has there."""
     found: INode | None = namespace.tree.root
     for name in trie.path(node).split(b"/")[1:] if node else []:
         found = found.children.get(name) if isinstance(found, INodeDirectory) else None
@@ -70,8 +69,7 @@ def test_all_that_was_asked_about_is_found_and_nothing_else(
 
 
 def test_nothing_but_the_root_is_asked(tmp_path: Path) -> None:
-    path = save(grown(9, 30), tmp_path / "old")
-    looked = opened(path, tmp_path / "work").looked
+    looked = opened(save(grown(9, 30), tmp_path / "old"), tmp_path / "work").looked
     assert looked.ids.tolist() == [16385]
     assert list(looked.messages) == [16385]
 

@@ -57,7 +57,6 @@ def test_hadoops_own_checkpoint_holds_the_same(engine: SparkEngine, tmp_path: Pa
 
 
 def children_of(pid: int) -> list[int]:
-    """Return the processes that this one has started, which are still there."""
     try:
         found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except (FileNotFoundError, ProcessLookupError):

@@ -181,8 +181,7 @@ def test_ids_of_strings_stay_and_new_ones_are_dense_in_an_old_table() -> None:
     merged = script.check()
     table = merged.sparse.strings
     assert table.mask_bits == 0
-    added = len({"somebody", "new"} - set(table.raw.values()))
-    assert added == 2
+    assert len({"somebody", "new"} - set(table.raw.values())) == 2
     names = {"somebody": len(table.raw) + 1, "new": len(table.raw) + 2}
     content = merged.delta.sections["STRING_TABLE"]
     for text, number in names.items():

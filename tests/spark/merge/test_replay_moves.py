@@ -150,8 +150,7 @@ CASES = (
 def test_moves(case: Callable[[Script], None]) -> None:
     script = _world()
     case(script)
-    merged = script.check()
-    assert merged.rounds == 1
+    assert script.check().rounds == 1
 
 
 def into_a_directory(s: Script) -> None:
@@ -194,5 +193,4 @@ def a_name_taken_for_new_that_was_not(s: Script) -> None:
 def test_moves_that_depend_on_what_the_image_has(case: Callable[[Script], None]) -> None:
     script = _world()
     case(script)
-    merged = script.check()
-    assert merged.rounds > 1
+    assert script.check().rounds > 1

@@ -23,7 +23,6 @@ NOBODY = np.zeros(0, np.int64)
 
 
 def _script() -> Script:
-    """Write a log that needs every rule."""
     s = Script()
     s.mkdirs("/quiet", who=Permission("carol", "others", 0o700))
     s.mkdirs("/a", "/a/x", "/a/x/y", "/b", "/b/z", "/c", "/e", "/old")

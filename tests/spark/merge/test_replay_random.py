@@ -18,7 +18,6 @@ MOVING_DEEDS = (*DEEDS, *(rename, rename_old) * 8)
 
 
 def create_plain(author: Author) -> None:
-    """Create a file that is not erasure coded."""
     path = author.new_path()
     if path is not None:
         who, acl = author.creation(path, directory=False)

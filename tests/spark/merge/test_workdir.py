@@ -22,7 +22,6 @@ with work_directory(Path(sys.argv[1])) as room:
 
 
 def holder(parent: Path) -> tuple["subprocess.Popen[str]", Path]:
-    """Another process that works in a directory of its own."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(parent)],
         stdin=subprocess.PIPE,

@@ -40,7 +40,6 @@ Rows = Mapping[int, Row]
 
 
 def random_rows(dice: random.Random, count: int) -> dict[int, Row]:
-    """Make a tree with a root, of files of all sizes and ages, some with quotas."""
     rows = {ROOT: Row(ROOT, None, "DIRECTORY", "", "hdfs", "supergroup", AT_MS, None)}
     rows[ROOT] = replace(rows[ROOT], ns_quota=(1 << 63) - 1)
     for inode in range(ROOT + 1, ROOT + count):

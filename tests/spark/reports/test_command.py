@@ -135,8 +135,7 @@ def test_a_browser_runs_no_script_but_the_page_s_own(
 def test_the_page_holds_the_figures_and_escapes_names(exports: tuple[Path, Path]) -> None:
     older, newer = exports
     export = open_export(newer)
-    settings = Settings(as_of_ms=AT_MS)
-    report = make_report(export, settings, set(Section), open_export(older))
+    report = make_report(export, Settings(as_of_ms=AT_MS), set(Section), open_export(older))
     text = page_of(report, sheets_of(report)).replace("<wbr>", "")
     assert report.usage is not None
     for user in report.usage.users:

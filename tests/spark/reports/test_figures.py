@@ -9,19 +9,8 @@ import pytest
 from spark.reports.export import open_export
 from spark.reports.model import Bucket, Heap, NamespaceReport, Section, Settings, Usage
 from spark.reports.report import make_report
-from tests.spark.reports.exports import (
-    AT_MS,
-    DAY,
-    ROOT,
-    Row,
-    Rows,
-    below,
-    children,
-    later,
-    path_of,
-    random_rows,
-    write_export,
-)
+from tests.spark.reports import exports
+from tests.spark.reports.exports import AT_MS, DAY, ROOT, Row, Rows, children, path_of, write_export
 
 SMALL, COLD_DAYS = 1 << 20, 365
 
@@ -34,7 +23,7 @@ def reported(folder: Path, rows: Rows, top: int = 1000) -> NamespaceReport:
 
 @pytest.fixture(params=range(4), ids="seed {}".format)
 def case(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Rows, NamespaceReport]:
-    rows = random_rows(random.Random(request.param), 400)
+    rows = exports.random_rows(random.Random(request.param), 400)
     return rows, reported(tmp_path / "export", rows)
 
 
@@ -120,7 +109,7 @@ def directories(rows: Rows) -> list[Row]:
 
 
 def tree(rows: Rows, directory: int) -> list[Row]:
-    return [rows[inode] for inode in below(rows, directory)]
+    return [rows[inode] for inode in exports.below(rows, directory)]
 
 
 def test_small_files_by_directory(case: tuple[Rows, NamespaceReport]) -> None:
@@ -161,7 +150,7 @@ def test_trees_of_one_kind_are_the_topmost(case: tuple[Rows, NamespaceReport], k
             sizes = (len(part), held(part), len(others), held(own), saved)
             mostly[directory.id] = Heap(path_of(rows, directory.id), *sizes)
     for topmost in list(mostly):
-        for inode in below(rows, topmost):
+        for inode in exports.below(rows, topmost):
             mostly.pop(inode, None)
     wanted = sorted(mostly.items(), key=lambda found: (-found[1].bytes, found[0]))
     assert list(heaps) == [heap for _, heap in wanted]
@@ -239,8 +228,8 @@ def test_trees_leave_out_what_one_child_says(case: tuple[Rows, NamespaceReport])
 @pytest.mark.parametrize("seed", range(4))
 def test_growth_file_by_file(tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
-    older = random_rows(dice, 400)
-    newer = later(dice, older)
+    older = exports.random_rows(dice, 400)
+    newer = exports.later(dice, older)
     since = open_export(write_export(tmp_path / "older", older, txid=50, at_ms=AT_MS - 30 * DAY))
     export = open_export(write_export(tmp_path / "newer", newer))
     settings = Settings(as_of_ms=AT_MS, top=1000)
@@ -278,8 +267,8 @@ def test_growth_file_by_file(tmp_path: Path, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_growth_of_trees(tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
-    older = random_rows(dice, 400)
-    newer = later(dice, older)
+    older = exports.random_rows(dice, 400)
+    newer = exports.later(dice, older)
     since = open_export(write_export(tmp_path / "older", older, txid=50))
     export = open_export(write_export(tmp_path / "newer", newer))
     growth = make_report(export, Settings(as_of_ms=AT_MS, top=1000), {Section.GROWTH}, since).growth
@@ -314,7 +303,7 @@ def test_growth_of_trees(tmp_path: Path, seed: int) -> None:
 
 
 def test_lists_are_as_long_as_asked(tmp_path: Path) -> None:
-    rows = random_rows(random.Random(9), 300)
+    rows = exports.random_rows(random.Random(9), 300)
     short, whole = reported(tmp_path / "a", rows, top=3), reported(tmp_path / "b", rows)
     assert short.directories is not None
     assert whole.directories is not None

@@ -38,7 +38,6 @@ def run(*words: str | Path) -> str:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[INode], list[INode], Any]:
-    """Return the inodes before a day's edits and after, and the report on both."""
     folder = tmp_path_factory.mktemp("day")
     for name in ("before", "edits"):
         (folder / name).mkdir()
@@ -74,8 +73,7 @@ def test_usage_is_that_of_the_tree(world: tuple[list[INode], list[INode], Any]) 
     assert total["files"] == len(found)
     assert total["symlinks"] == sum(isinstance(inode, INodeSymlink) for inode in inodes)
     assert total["blocks"] == sum(len(file.blocks) for file in found)
-    contiguous = [file for file in found if not file.ec_policy_id]
-    assert len(contiguous) == len(found)
+    assert len([file for file in found if not file.ec_policy_id]) == len(found)
     assert total["disk_bytes"] == sum(file.length() * file.replication for file in found)
     assert sections["usage"]["under_construction"] == sum(
         file.under_construction is not None for file in found

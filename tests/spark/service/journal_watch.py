@@ -43,7 +43,6 @@ class JournalWatch:
             self._thread.join()
 
     def first_edits(self) -> dict[str, int]:
-        """Return the first transaction that each JournalNode still has."""
         found = {}
         for name in self.layout.journalnodes:
             firsts = [r.first for path in _files(self._current(name)) if (r := named_range(path))]
@@ -51,11 +50,9 @@ class JournalWatch:
         return found
 
     def durable_image(self) -> int:
-        """Return the newest image, with digest, in most directories of one NameNode."""
         return max(self._durable_of(name) for name in self.name_dirs)
 
     def images_of(self, namenode: str) -> list[int]:
-        """Return the newest image in each of a NameNode's directories; -1 for none."""
         held = []
         for folder in self.name_dirs[namenode]:
             names = set(_files(folder / "current"))

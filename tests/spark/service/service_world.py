@@ -107,7 +107,6 @@ class ServiceWorld:
         return sorted(int(found[1]) for name in names if (found := IMAGE.fullmatch(name)))
 
     def first_edits(self) -> list[int]:
-        """Return the first transaction that each JournalNode still has."""
         folders = [self.servers.folder / "journal" / f"jn{i}" / "ns1" / "current" for i in range(3)]
         return [
             min(found.first for path in folder.iterdir() if (found := named_range(path.name)))

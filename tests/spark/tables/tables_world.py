@@ -22,7 +22,6 @@ REAL_IMAGES = (
 
 
 def real_images() -> list[Path]:
-    """Images that Hadoop wrote, as far as they are at hand."""
     return [path for name in REAL_IMAGES if (path := TESTDATA / name).exists()]
 
 
@@ -94,7 +93,6 @@ def directory_row(node: inode.INodeDirectory) -> Row:
 
 
 def random_namespace(seed: int, steps: int = 400) -> tuple[Namespace, list[tuple[int, ops.Op]]]:
-    """Make a namespace by random edits; return both."""
     author = Author(Random(seed), Namespace.empty("hdfs"))
     author.write(ops.StartLogSegment())
     for _ in range(steps):

@@ -28,7 +28,6 @@ PERMISSION = Permission("alice", "users", 0o640)
 
 
 def viewed(log: Log) -> list[dict[str, Any]]:
-    """Return what oev prints of the ops."""
     file = io.BytesIO()
     sink = JsonLinesSink(file)
     sink.take(Start(NEWEST_LAYOUT))
@@ -38,7 +37,6 @@ def viewed(log: Log) -> list[dict[str, Any]]:
 
 
 def table(parts: Sequence[EditsPart]) -> list[dict[str, Any]]:
-    """Return the rows of all parts."""
     rows: list[dict[str, Any]] = []
     for part in parts:
         edits = list(read_part(part))
@@ -166,8 +164,7 @@ def test_missing_edits_are_told(tmp_path: Path, log: Log) -> None:
 
 
 def test_edits_that_hadoop_wrote() -> None:
-    parts = parts_of(real("name-dir"), in_progress=True, size=1000)
-    rows = table(parts)
+    rows = table(parts_of(real("name-dir"), in_progress=True, size=1000))
     assert [row["txid"] for row in rows] == list(range(1, len(rows) + 1))
     assert len(rows) > 26
     stored = table(parts_of(real("edits/editsStored"), in_progress=False, size=1000))

@@ -44,13 +44,11 @@ PERMISSION = Permission("alice", "users", 0o755)
 
 
 def rows_of(folder: Path) -> list[tables_world.Row]:
-    """Return the rows of a table, sorted by id."""
     rows: list[tables_world.Row] = pq.read_table(folder).to_pylist()
     return sorted(rows, key=lambda row: row["id"])
 
 
 def check(image: Path, out: Path) -> None:
-    """Compare an export with the loaded image."""
     with image.open("rb") as file:
         loaded = read_namespace(file)
     tree = sorted(subtree(loaded.tree.root), key=lambda node: node.id)
@@ -110,8 +108,7 @@ def torn_apart(image: ImageTables) -> ImageTables:
     """Return the image with a second piece that begins a byte too late."""
     first, second, *others = image.inode_pieces
     late = replace(second, offset=second.offset + 1, length=second.length - 1)
-    longer = replace(first, length=first.length + 1)
-    return replace(image, inode_pieces=(longer, late, *others))
+    return replace(image, inode_pieces=(replace(first, length=first.length + 1), late, *others))
 
 
 def test_an_empty_namespace(tmp_path: Path) -> None:
@@ -139,8 +136,7 @@ def with_snapshots() -> Namespace:
 
 def test_what_only_snapshots_have_is_left_out(tmp_path: Path) -> None:
     image = save(with_snapshots(), tmp_path)
-    done = export(image, tmp_path / "out", InlineEngine(), at=AT)
-    assert done.not_in_tree == 2
+    assert export(image, tmp_path / "out", InlineEngine(), at=AT).not_in_tree == 2
     check(image, tmp_path / "out")
     paths = {row["path"] for row in rows_of(tmp_path / "out" / "directories")}
     assert paths == {"/", "/d", "/d/kept", "/e", "/e/moved", "/e/moved/new"}

@@ -24,10 +24,7 @@ from tests.worlds.files import save, write_log
 
 pytestmark = pytest.mark.cluster  # starts a Spark
 
-CASES = {
-    "plain": ("", 0),
-    "compressed, with sub-sections": (ZLIB_CODEC, 3),
-}
+CASES = {"plain": ("", 0), "compressed, with sub-sections": (ZLIB_CODEC, 3)}
 
 
 @pytest.fixture(scope="module")
@@ -129,8 +126,7 @@ def test_the_table_of_edits(session: SparkSession, tmp_path: Path) -> None:
 def test_what_is_damaged_is_named(session: SparkSession, tmp_path: Path) -> None:
     namespace, log = random_namespace(25)
     segment = write_log(tmp_path, log)
-    rows_before = rows(session, "edits", segment, columns="txid,offset")
-    bad = rows_before[len(log) // 2]
+    bad = rows(session, "edits", segment, columns="txid,offset")[len(log) // 2]
     raw = bytearray(segment.read_bytes())
     raw[bad["offset"] + 14] ^= 1
     segment.write_bytes(raw)

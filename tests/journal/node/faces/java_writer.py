@@ -22,7 +22,6 @@ M = TypeVar("M", bound=Message)
 
 
 def java_namespace(namespace_id: int = 12345, cluster: str = "mycluster") -> hp.NamespaceInfoProto:
-    """NamespaceInfo as Java sends it: the layout is an int in an unsigned field."""
     return hp.NamespaceInfoProto(
         buildVersion="3.5.0",
         unused=0,
@@ -48,7 +47,6 @@ class JavaWriter:
         return JavaWriter(self.connection, epoch, self.jid.identifier)
 
     def info(self) -> hp.RequestInfoProto:
-        """Return the next request's header, without a committed txid."""
         self._serial += 1
         return hp.RequestInfoProto(
             journalId=self.jid, epoch=self.epoch, ipcSerialNumber=self._serial - 1
@@ -120,13 +118,11 @@ class JavaWriter:
         return await self.call("getJournaledEdits", request, hp.GetJournaledEditsResponseProto)
 
     async def written(self, first: int, last: int) -> None:
-        """Start a segment and write it in one batch."""
         await self.start(first)
         await self.write(first, first, last)
 
 
 async def refused(work: Any) -> RemoteFault:  # noqa: ANN401 - a coroutine
-    """Return the refusal that the call ends with."""
     try:
         await work
     except RemoteFault as fault:
@@ -140,11 +136,7 @@ async def connected(
 ) -> AsyncIterator[JavaWriter]:
     """Somebody on a node's Hadoop RPC port."""
     connection = await RpcConnection.open(
-        HOST,
-        daemon.hadoop_port,
-        protocol=protocol,
-        user="hdfs",
-        deadline_seconds=DEADLINE_SECONDS,
+        HOST, daemon.hadoop_port, protocol=protocol, user="hdfs", deadline_seconds=DEADLINE_SECONDS
     )
     try:
         yield JavaWriter(connection, journal_id=journal_id)
@@ -167,7 +159,6 @@ async def java_and_node(
 
 
 async def send_bytes(port: int, data: bytes) -> bytes:
-    """Return what the node says to these bytes before it hangs up."""
     reader, writer = await asyncio.open_connection(HOST, port)
     try:
         writer.write(data)

@@ -9,13 +9,8 @@ from journal import refusals
 from journal.node.faces import hadoop_codec
 from journal.proto import hadoop_qjournal_pb2 as hp
 from tests.journal.core.requests_of import Writer, digest, segment_bytes
-from tests.journal.node.faces.java_writer import (
-    JID,
-    connected,
-    java_and_node,
-    java_namespace,
-    refused,
-)
+from tests.journal.node.faces import java_writer as faces_java_writer
+from tests.journal.node.faces.java_writer import JID, java_and_node, java_namespace, refused
 from tests.journal.node.process import NodeClient, running, segment_url
 
 FINAL = "edits_{:019d}-{:019d}"
@@ -210,7 +205,9 @@ async def test_java_journal_nodes_may_ask_too(tmp_path: Path) -> None:
         asked = hp.GetJournalCTimeRequestProto(jid=java.jid)
         answer = await java.call("getJournalCTime", asked, hp.GetJournalCTimeResponseProto)
         assert answer.resultCTime == 0
-        async with connected(daemon, protocol=hadoop_codec.INTER_QJOURNAL_PROTOCOL) as peer:
+        async with faces_java_writer.connected(
+            daemon, protocol=hadoop_codec.INTER_QJOURNAL_PROTOCOL
+        ) as peer:
             request = hp.GetStorageInfoRequestProto(jid=java.jid)
             storage = await peer.call("getStorageInfo", request, hp.StorageInfoProto)
             assert (storage.namespceID, storage.clusterID) == (12345, "mycluster")
@@ -254,8 +251,7 @@ async def test_edits_from_memory_are_certain_ones_only(tmp_path: Path) -> None:
         assert (await java.edits(2, 1)).editLog == segment_bytes(2, 2)
         assert (await java.edits(3)).txnCount == 0
         await java.new_epoch(2)
-        newer = java.at(2)
-        info = newer.info()
+        info = java.at(2).info()
         info.committedTxId = 3  # of edits that went to other nodes
         beat = hp.HeartbeatRequestProto(reqInfo=info)
         await java.call("heartbeat", beat, hp.HeartbeatResponseProto)

@@ -44,7 +44,6 @@ def _wrong_numbers(namespace: Namespace, model: Model) -> Iterator[str]:
 
 
 def _reachable(namespace: Namespace) -> Iterator[int]:
-    """Yield every inode that the tree or a list leads to."""
     waiting: list[INode] = [namespace.tree.root]
     seen: set[int] = set()
     while waiting:

@@ -11,7 +11,6 @@ from tests.needs import HADOOP_SERVER
 
 @pytest.fixture(scope="module")
 def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
-    """Start a JVM; its log is hadoop.log in a temporary directory."""
     try:
         with running_hadoop(tmp_path_factory.mktemp("hadoop")) as server:
             yield server

@@ -36,7 +36,6 @@ class History:
         self.namespace.watch_blocks()
 
     def do(self, words: str) -> None:
-        """Do one edit, or the few that a client's call makes."""
         self.time += 1
         verb, *names = words.split()
         self.told = []

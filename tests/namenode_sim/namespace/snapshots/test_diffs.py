@@ -5,17 +5,8 @@ import pytest
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import Block
+from namenode_sim.namespace import inode
 from namenode_sim.namespace.file_numbers import pack_blocks
-from namenode_sim.namespace.inode import (
-    DirectoryDiff,
-    DirectoryHistory,
-    FileDiff,
-    INode,
-    INodeDirectory,
-    NewPlace,
-    Quotas,
-    Reference,
-)
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots import diffs
 from namenode_sim.namespace.snapshots.diffs import CURRENT, NONE
@@ -47,20 +38,20 @@ def move(src: str, dst: str) -> ops.Rename:
     return ops.Rename(src, dst, 60, ())
 
 
-def a_directory() -> INodeDirectory:
-    return INodeDirectory(20000, b"d", "alice", "staff", 0o750, 10)
+def a_directory() -> inode.INodeDirectory:
+    return inode.INodeDirectory(20000, b"d", "alice", "staff", 0o750, 10)
 
 
-def place_of_a_move(node: INode) -> NewPlace:
-    node.reference = Reference(node)
-    node.reference.place = NewPlace(None, node.reference, 0)
+def place_of_a_move(node: inode.INode) -> inode.NewPlace:
+    node.reference = inode.Reference(node)
+    node.reference.place = inode.NewPlace(None, node.reference, 0)
     return node.reference.place
 
 
 def test_a_child_that_was_moved_stands_in_the_lists_as_its_place() -> None:
     moved, unmoved, left = a_directory(), a_directory(), a_directory()
     place = place_of_a_move(moved)
-    left.reference = Reference(left)
+    left.reference = inode.Reference(left)
     assert diffs.entry_of(moved) is place
     assert diffs.entry_of(unmoved) is unmoved
     assert diffs.entry_of(left) is left
@@ -95,7 +86,7 @@ PRIOR: dict[str, tuple[list[int], int, bool, int]] = {
 def test_the_newest_diff_up_to_a_snapshot(
     ids: list[int], anchor: int, exclusive: bool, prior: int
 ) -> None:
-    given = [FileDiff(number, 0) for number in ids]
+    given = [inode.FileDiff(number, 0) for number in ids]
     assert diffs.prior_id(given, anchor, exclusive=exclusive) == prior
 
 
@@ -274,19 +265,19 @@ def test_which_blocks_of_a_file_a_snapshot_keeps(
 
 
 def test_a_diff_that_needs_no_block_has_no_list() -> None:
-    diff = FileDiff(0, 0)
+    diff = inode.FileDiff(0, 0)
     diffs.keep_blocks(diff, pack_blocks((B1,)))
     assert diff.packed_blocks is None
 
 
 def test_a_directory_s_copy_is_in_no_tree() -> None:
     parent, child, whole = a_directory(), a_directory(), a_directory()
-    whole.quotas = Quotas(5, 6)
+    whole.quotas = inode.Quotas(5, 6)
     whole.parent, whole.children, whole.sorted_names = parent, {b"d": child}, [b"d"]
-    whole.history = DirectoryHistory([DirectoryDiff(0, 1)])
+    whole.history = inode.DirectoryHistory([inode.DirectoryDiff(0, 1)])
     place_of_a_move(whole)
     copy = diffs.copy_of_directory(whole)
-    assert (copy.id, copy.name, copy.mode, copy.quotas) == (20000, b"d", 0o750, Quotas(5, 6))
+    assert (copy.id, copy.name, copy.mode, copy.quotas) == (20000, b"d", 0o750, inode.Quotas(5, 6))
     assert (copy.parent, copy.children, copy.sorted_names) == (None, {}, None)
     assert (copy.history, copy.reference) == (None, None)
 
@@ -302,9 +293,8 @@ TIMES: dict[str, tuple[int, int, bool]] = {
 def test_a_directory_s_time_only_rises_and_is_saved_first(
     time: int, left: int, saved: bool
 ) -> None:
-    namespace = after(allowed("/d"), mkdir("/d/e", 50), take("/d"))
-    directory = namespace.tree.node("/d/e")
-    assert isinstance(directory, INodeDirectory)
+    directory = after(allowed("/d"), mkdir("/d/e", 50), take("/d")).tree.node("/d/e")
+    assert isinstance(directory, inode.INodeDirectory)
     diffs.update_mtime(directory, time, 0)
     assert directory.mtime == left
     past = directory.history.diffs if directory.history is not None else []

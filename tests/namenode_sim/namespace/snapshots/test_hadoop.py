@@ -41,7 +41,6 @@ ENDS_HADOOP = (
 
 
 def random_log(seed: int, steps: int) -> list[Op]:
-    """Draw whole segments of edits."""
     chance = random.Random(seed)
     scribe = Scribe(for_hadoop=True)
     for _ in range(steps):

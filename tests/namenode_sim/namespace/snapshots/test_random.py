@@ -33,7 +33,6 @@ def through_an_image(namespace: Namespace) -> Namespace:
 
 
 def run(draw: Draw, steps: int) -> None:
-    """Draw random edits, with looks at everything and images in between."""
     scribe = Scribe()
     written: list[Op] = []
     namespace = Namespace.empty("hdfs")

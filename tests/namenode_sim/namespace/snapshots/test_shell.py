@@ -26,8 +26,7 @@ def jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HadoopShell]:
 async def served() -> AsyncIterator[tuple[Served, int]]:
     namenode = serve()
     server = RpcServer([namenode.face.protocol()])
-    port = await server.start("127.0.0.1", 0)
-    yield namenode, port
+    yield namenode, await server.start("127.0.0.1", 0)
     await server.stop()
 
 
@@ -68,8 +67,7 @@ async def test_the_shell_works_with_snapshots(
     assert "Modification on a read-only snapshot is disallowed" in refused.err
     await shell("-renameSnapshot", "/d", "s0", "s1")
     assert listed((await shell("-ls", "/d/.snapshot")).out) == ["/d/.snapshot/s1"]
-    count = (await shell("-count", "/d/.snapshot/s1")).out.split()
-    assert count[:2] == ["2", "1"]
+    assert (await shell("-count", "/d/.snapshot/s1")).out.split()[:2] == ["2", "1"]
     (status,) = await asyncio.to_thread(fs.getSnapshottableDirListing)
     assert (str(status.getFullPath()), status.getSnapshotNumber()) == ("/d", 1)
     (one,) = await asyncio.to_thread(fs.getSnapshotListing, jvm.path("/d"))

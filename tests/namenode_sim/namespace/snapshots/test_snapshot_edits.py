@@ -9,27 +9,14 @@ from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.snapshots import DELETED_MARK
 from namenode_sim.namespace.state import SnapshotRules
-from tests.namenode_sim.namespace.given_edits import (
-    ALLOWED,
-    B1,
-    add,
-    after,
-    close,
-    directory,
-    file,
-    go_on,
-    mkdir,
-    mtime,
-    seen,
-    snapshots,
-    take,
-)
+from tests.namenode_sim.namespace import given_edits
+from tests.namenode_sim.namespace.given_edits import ALLOWED, add, after, go_on, mkdir, mtime, take
 
 ORDERED = SnapshotRules(deletion_ordered=True)
 
 
 def names(namespace: Namespace) -> list[str]:
-    return [snapshot.name for snapshot in snapshots(namespace)]
+    return [snapshot.name for snapshot in given_edits.snapshots(namespace)]
 
 
 REFUSED: dict[str, tuple[Op, str]] = {
@@ -53,19 +40,25 @@ REFUSED: dict[str, tuple[Op, str]] = {
 
 @pytest.mark.parametrize(("op", "match"), REFUSED.values(), ids=REFUSED.keys())
 def test_refused(op: Op, match: str) -> None:
-    namespace = after(list(ALLOWED), mkdir("/e"), file("/f"), take("s0"), take("s1"))
+    namespace = after(list(ALLOWED), mkdir("/e"), given_edits.file("/f"), take("s0"), take("s1"))
     with pytest.raises(ApplyError, match=match):
         go_on(namespace, op)
 
 
 def test_to_disallow_what_nobody_allowed_changes_nothing() -> None:
     namespace = after(mkdir("/d"), ops.DisallowSnapshot("/d"))
-    assert (namespace.snapshots.snapshottable, directory(namespace).history) == ({}, None)
+    assert (namespace.snapshots.snapshottable, given_edits.directory(namespace).history) == (
+        {},
+        None,
+    )
 
 
 def test_a_directory_that_may_have_none_any_more_has_no_history() -> None:
     namespace = after(list(ALLOWED), ops.DisallowSnapshot("/d"))
-    assert (namespace.snapshots.snapshottable, directory(namespace).history) == ({}, None)
+    assert (namespace.snapshots.snapshottable, given_edits.directory(namespace).history) == (
+        {},
+        None,
+    )
 
 
 def test_a_directory_that_may_have_none_any_more_keeps_what_another_s_snapshot_has() -> None:
@@ -73,9 +66,9 @@ def test_a_directory_that_may_have_none_any_more_keeps_what_another_s_snapshot_h
     namespace = after(list(ALLOWED), mkdir("/d/e"), take("s0"), ops.SetPermissions("/d/e", 0o700))
     go_on(namespace, ops.Rename("/d/e", "/e", 60, ()))
     go_on(namespace, ops.AllowSnapshot("/e"), ops.DisallowSnapshot("/e"))
-    assert seen(namespace, "s0", "e").node.mode == 0o750
+    assert given_edits.seen(namespace, "s0", "e").node.mode == 0o750
     go_on(namespace, ops.DeleteSnapshot("/d", "s0", 70))
-    assert directory(namespace, "/e").history is None
+    assert given_edits.directory(namespace, "/e").history is None
 
 
 TIMES: dict[str, tuple[list[Op], int, int]] = {
@@ -98,7 +91,7 @@ def test_the_times_of_a_snapshot_and_of_its_directory(
     edits: list[Op], of_root: int, of_directory: int
 ) -> None:
     namespace = after(list(ALLOWED), edits)
-    [snapshot] = snapshots(namespace)
+    [snapshot] = given_edits.snapshots(namespace)
     assert (snapshot.root.mtime, mtime(namespace, "/d")) == (of_root, of_directory)
 
 
@@ -121,7 +114,7 @@ def test_the_time_of_a_directory_whose_snapshot_is_dropped(
 
 def test_a_renamed_snapshot_is_shown_with_its_new_name() -> None:
     namespace = after(list(ALLOWED), take("s"), ops.RenameSnapshot("/d", "s", "t", 60))
-    assert seen(namespace, "t").node.name == b"t"
+    assert given_edits.seen(namespace, "t").node.name == b"t"
 
 
 OTHER = XAttr(XAttrNamespace.USER, "a", b"1")
@@ -150,9 +143,9 @@ def test_a_snapshot_is_marked_while_an_older_one_is_there(
     namespace = after(list(ALLOWED), given, take("s0"), take("s1"))
     namespace.snapshots.rules = ORDERED
     go_on(namespace, [ops.DeleteSnapshot("/d", one, 60) for one in dropped])
-    assert list(snapshots(namespace)[1].root.xattrs or ()) == marked
+    assert list(given_edits.snapshots(namespace)[1].root.xattrs or ()) == marked
     assert names(namespace) == ["s0", name]
-    assert list(directory(namespace).xattrs or ()) == list(attributes)
+    assert list(given_edits.directory(namespace).xattrs or ()) == list(attributes)
 
 
 @pytest.mark.parametrize(("time", "then"), [(60, 60), (None, 0)])
@@ -162,7 +155,7 @@ def test_a_marked_snapshot_has_the_time_of_its_mark_and_its_directory_keeps_its_
     namespace = after(list(ALLOWED), take("s0"), take("s1"))
     namespace.snapshots.rules = ORDERED
     go_on(namespace, ops.DeleteSnapshot("/d", "s1", time))
-    assert snapshots(namespace)[1].root.mtime == then
+    assert given_edits.snapshots(namespace)[1].root.mtime == then
     assert mtime(namespace, "/d") == 50
 
 
@@ -194,5 +187,5 @@ def test_only_open_files_of_the_snapshot_s_directory_are_captured() -> None:
     namespace.snapshots.rules = SnapshotRules(capture_open_files=True)
     go_on(namespace, take("s1"))
     assert [namespace.tree.file(path).history for path in ("/e/f", "/f")] == [None, None]
-    go_on(namespace, close("/e/f", B1))
+    go_on(namespace, given_edits.close("/e/f", given_edits.B1))
     assert namespace.tree.file("/e/f").length() == 100

@@ -7,18 +7,8 @@ from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import Block
 from namenode_sim.namespace.inode import INodeDirectory, INodeFile, INodeSymlink
 from namenode_sim.namespace.state import SnapshotRules
-from tests.namenode_sim.namespace.given_edits import (
-    B1,
-    B2,
-    WHO,
-    add,
-    after,
-    close,
-    file,
-    go_on,
-    mkdir,
-    seen,
-)
+from tests.namenode_sim.namespace import given_edits as given
+from tests.namenode_sim.namespace.given_edits import B1, B2, add, after, file, go_on, mkdir, seen
 
 TREE: list[Op] = [mkdir("/d"), ops.AllowSnapshot("/d"), mkdir("/d/e")]
 TAKE = ops.CreateSnapshot("/d", "s", 50)
@@ -48,8 +38,7 @@ def test_a_directory_that_is_as_it_was_is_a_copy_too() -> None:
 
 
 def test_a_directory_with_other_children_is_copied_without_its_history() -> None:
-    namespace = after(list(TREE), TAKE, mkdir("/d/e/new"))
-    node = seen(namespace, "s", "e").node
+    node = seen(after(list(TREE), TAKE, mkdir("/d/e/new")), "s", "e").node
     assert isinstance(node, INodeDirectory)
     assert (list(node.children), node.history) == ([], None)
 
@@ -70,35 +59,33 @@ def test_a_directory_is_shown_with_its_name_though_its_own_snapshot_is_named_oth
 
 
 def test_a_moved_symlink_is_shown_with_its_old_name_and_linked_to_nothing() -> None:
-    link = ops.Symlink(0, "/d/l", "/t", 5, 6, WHO)
-    namespace = after(list(TREE), link, TAKE, ops.Rename("/d/l", "/m", 60, ()))
-    sight = seen(namespace, "s", "l")
+    link = ops.Symlink(0, "/d/l", "/t", 5, 6, given.WHO)
+    sight = seen(after(list(TREE), link, TAKE, ops.Rename("/d/l", "/m", 60, ())), "s", "l")
     assert isinstance(sight.node, INodeSymlink)
     assert (sight.node.name, sight.node.target) == (b"l", b"/t")
     assert (sight.node.parent, sight.node.reference) == (None, None)
 
 
 def test_only_a_directory_has_children() -> None:
-    namespace = after(list(TREE), file("/d/f"), TAKE)
-    sight = seen(namespace, "s", "f")
+    sight = seen(after(list(TREE), file("/d/f"), TAKE), "s", "f")
     assert sight.child(b"f") is None
 
 
 GROWN: dict[str, tuple[list[Op], tuple[Block, ...]]] = {
     "the last block has grown": (
         [*file("/d/f", B1, Block(2, 40, 12)), TAKE,
-         ops.Append("/d/f", "w", "m", new_block=False), close("/d/f", B1, B2)],
+         ops.Append("/d/f", "w", "m", new_block=False), given.close("/d/f", B1, B2)],
         (B1, Block(2, 40, 12)),
     ),
     "a block came after": (
         [*file("/d/f", Block(1, 40, 11)), TAKE,
          ops.Append("/d/f", "w", "m", new_block=True),
-         ops.AddBlock("/d/f", Block(1, 40, 11), B2), close("/d/f", Block(1, 40, 11), B2)],
+         ops.AddBlock("/d/f", Block(1, 40, 11), B2), given.close("/d/f", Block(1, 40, 11), B2)],
         (Block(1, 40, 11),),
     ),
     "the last block is shorter than it was told to be": (
         [add("/d/f"), ops.AddBlock("/d/f", None, Block(1, 40, 11)), TAKE,
-         close("/d/f", Block(1, 30, 11))],
+         given.close("/d/f", Block(1, 30, 11))],
         (Block(1, 30, 11),),
     ),
     "nothing was written": ([*file("/d/f"), TAKE], ()),

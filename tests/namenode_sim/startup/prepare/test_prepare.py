@@ -11,14 +11,8 @@ from deploy.local.cluster.ports import free_ports
 from ha.daemon.process import ExitWith
 from namenode_sim.startup.prepare.look import BEGUN
 from namenode_sim.storage.version_file import parse_version
-from tests.namenode_sim.startup.prepare.prepare_world import (
-    AT_ONCE,
-    FOLLOWS,
-    FOUNDS,
-    Killed,
-    Pair,
-    Steps,
-)
+from tests.namenode_sim.startup.prepare import prepare_world
+from tests.namenode_sim.startup.prepare.prepare_world import AT_ONCE, FOUNDS, Killed, Pair, Steps
 from tests.namenode_sim.startup.startup_world import World, in_use, snapshot, world
 from tests.worlds.files import info
 
@@ -29,7 +23,7 @@ async def pair(at: World) -> Pair:
 
 
 async def test_one_founds_and_the_other_follows_and_nothing_is_done_twice(pair: Pair) -> None:
-    second = asyncio.create_task(pair.prepare(2, FOLLOWS))
+    second = asyncio.create_task(pair.prepare(2, prepare_world.FOLLOWS))
     assert (await pair.prepare(1, FOUNDS)).startswith("founded ns1: cluster CID-")
     async with AsyncExitStack() as running:
         await pair.serve(1, running)

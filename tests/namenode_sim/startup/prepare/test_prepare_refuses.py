@@ -11,14 +11,8 @@ from ha.daemon.process import ExitWith
 from journal.links.remote_node import RemoteNode
 from journal.model import Epoch
 from namenode_sim.startup.prepare.look import BEGUN, journal_address
-from tests.namenode_sim.startup.prepare.prepare_world import (
-    AT_ONCE,
-    FOLLOWS,
-    FOUNDS,
-    Killed,
-    Pair,
-    Steps,
-)
+from tests.namenode_sim.startup.prepare import prepare_world
+from tests.namenode_sim.startup.prepare.prepare_world import AT_ONCE, FOLLOWS, FOUNDS, Killed, Pair
 from tests.namenode_sim.startup.startup_world import World, snapshot
 from tests.worlds.files import info
 
@@ -75,7 +69,7 @@ async def test_a_founding_that_was_cut_short_is_given_up_once_its_journal_was_pr
 ) -> None:
     """Give up: a writer that was promised an epoch may have acknowledged edits."""
     with pytest.raises(Killed):
-        await pair.prepare(1, FOUNDS, Steps(kill_before=6))
+        await pair.prepare(1, FOUNDS, prepare_world.Steps(kill_before=6))
     host, port = pair.at.nodes.addresses[1]
     remote = RemoteNode(host, port, journal_address(pair.at.place()))
     try:
@@ -108,7 +102,7 @@ async def test_a_journal_that_another_has_founded_meanwhile_is_not_founded_again
     """Let its first node decide between the two."""
 
     with pytest.raises(Killed):
-        await pair.prepare(1, FOUNDS, Steps(kill_before=3))
+        await pair.prepare(1, FOUNDS, prepare_world.Steps(kill_before=3))
     writer = pair.at.writer(info())
     await writer.format()
     await writer.close()

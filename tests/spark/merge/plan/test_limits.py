@@ -207,5 +207,4 @@ def test_fields_of_a_newer_hadoop_stay() -> None:
     script.data = image.apply(delta_of(sparse))
     script.write(ops.SetPermissions("/a/f", 0o600))
     script.write(ops.SetReplication("/a", 1))
-    merged = script.check()
-    assert len(merged.delta.updated) == 1
+    assert len(script.check().delta.updated) == 1

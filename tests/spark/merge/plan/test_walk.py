@@ -29,7 +29,6 @@ def hashes(names: Iterable[str]) -> list[int]:
 
 
 def pair_hashes(pairs: Iterable[tuple[str, str]]) -> list[int]:
-    """Hash pairs of (parent, child)."""
     parents, children = zip(*pairs, strict=True) if pairs else ((), ())
     above = hashes_of([name.encode() for name in parents])
     below = hashes_of([name.encode() for name in children])
@@ -73,7 +72,6 @@ def key(parent: int, name: str) -> Words:
 
 
 def table(*edges: Edge) -> Numbers:
-    """Return the edges of one range, sorted by key."""
     rows = sorted((int(key(parent, name)[0]), child) for parent, name, child in edges)
     keys = np.array([number for number, _ in rows], np.uint64)
     return np.array([keys.view(np.int64), [child for _, child in rows]], np.int64).reshape(2, -1)
