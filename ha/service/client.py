@@ -1,31 +1,85 @@
 """Asks a NameNode for its status and health, and orders it to change its role."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
+from ha.conf.topology import HostPort
 from ha.daemon.identity import clock
+from ha.rpc.client import Connect, Connection, RpcConnection
 from ha.rpc.java_names import HA_SERVICE_PROTOCOL
 from ha.rpc.packets import text
 from ha.rpc.proto import ha_service_pb2
+from ha.service.faults import speaking_to
 from ha.service.model import ProcessIdentity, RequestSource, ServiceState, ServiceStatus
-from ha.service.protocol_client import ProtocolClient
 
 
-class ServiceClient(ProtocolClient):
+class ServiceClient:
     """One connection to one NameNode's HAServiceProtocol.
+
+    Every call raises a ``ServiceRefused`` kind when the NameNode says no, and
+    ``ServiceUnreachable`` when there is no answer in time; after the latter, open a new one.
 
     See docs/reference/rpc.md#haserviceprotocol.
     """
 
-    protocol = HA_SERVICE_PROTOCOL
+    def __init__(self, address: HostPort, connection: Connection) -> None:
+        self.address = address
+        self._connection = connection
+
+    @classmethod
+    async def open(
+        cls,
+        address: HostPort,
+        *,
+        deadline_seconds: float,
+        user: str | None = None,
+        connect: Connect = RpcConnection.open,
+    ) -> "ServiceClient":
+        """Connect.
+
+        Raises:
+            ServiceUnreachable: if there is no connection within the deadline.
+        """
+        with speaking_to(str(address)):
+            connection = await connect(
+                address.host,
+                address.port,
+                protocol=HA_SERVICE_PROTOCOL,
+                user=user,
+                deadline_seconds=deadline_seconds,
+            )
+        return cls(address, connection)
+
+    @classmethod
+    @asynccontextmanager
+    async def connected(
+        cls,
+        address: HostPort,
+        *,
+        deadline_seconds: float,
+        connect: Connect = RpcConnection.open,
+        over: Connection | None = None,
+    ) -> AsyncIterator["ServiceClient"]:
+        """Connect for a few calls, ``over`` a connection if one is open; errors as for ``open``."""
+        if over is None:
+            client = await cls.open(address, deadline_seconds=deadline_seconds, connect=connect)
+        else:
+            client = cls(address, over)
+        try:
+            yield client
+        finally:
+            await client.close()
 
     async def status(self, *, deadline_seconds: float) -> ServiceStatus:
         """Return the NameNode's state, and whether it could become active."""
-        answer = await self._call(
-            "getServiceStatus",
-            ha_service_pb2.GetServiceStatusRequestProto(),
-            ha_service_pb2.GetServiceStatusResponseProto,
-            deadline_seconds=deadline_seconds,
-        )
+        with speaking_to(str(self.address)):
+            answer = await self._connection.call(
+                "getServiceStatus",
+                ha_service_pb2.GetServiceStatusRequestProto(),
+                ha_service_pb2.GetServiceStatusResponseProto,
+                deadline_seconds=deadline_seconds,
+            )
         process = None
         if answer.HasField("nnhaPid") and answer.HasField("nnhaMachine"):
             machine = text(answer.nnhaMachine)
@@ -43,12 +97,13 @@ class ServiceClient(ProtocolClient):
         Raises:
             HealthCheckFailed: if it says that it is not.
         """
-        await self._call(
-            "monitorHealth",
-            ha_service_pb2.MonitorHealthRequestProto(),
-            ha_service_pb2.MonitorHealthResponseProto,
-            deadline_seconds=deadline_seconds,
-        )
+        with speaking_to(str(self.address)):
+            await self._connection.call(
+                "monitorHealth",
+                ha_service_pb2.MonitorHealthRequestProto(),
+                ha_service_pb2.MonitorHealthResponseProto,
+                deadline_seconds=deadline_seconds,
+            )
 
     async def transition_to_active(
         self,
@@ -68,25 +123,35 @@ class ServiceClient(ProtocolClient):
             ServiceFailed: if it cannot.
             AccessDenied: if that kind of requester may not ask.
         """
-        await self._call(
-            "transitionToActive",
-            ha_service_pb2.TransitionToActiveRequestProto(
-                reqInfo=_info(source, predecessor_gone_until=predecessor_gone_until, turn=turn)
-            ),
-            ha_service_pb2.TransitionToActiveResponseProto,
-            deadline_seconds=deadline_seconds,
-        )
+        with speaking_to(str(self.address)):
+            await self._connection.call(
+                "transitionToActive",
+                ha_service_pb2.TransitionToActiveRequestProto(
+                    reqInfo=_info(source, predecessor_gone_until=predecessor_gone_until, turn=turn)
+                ),
+                ha_service_pb2.TransitionToActiveResponseProto,
+                deadline_seconds=deadline_seconds,
+            )
 
     async def transition_to_standby(
         self, source: RequestSource, *, deadline_seconds: float, turn: int = 0
     ) -> None:
         """Make it standby; no change if it is.  Errors as for ``transition_to_active``."""
-        await self._call(
-            "transitionToStandby",
-            ha_service_pb2.TransitionToStandbyRequestProto(reqInfo=_info(source, turn=turn)),
-            ha_service_pb2.TransitionToStandbyResponseProto,
-            deadline_seconds=deadline_seconds,
-        )
+        with speaking_to(str(self.address)):
+            await self._connection.call(
+                "transitionToStandby",
+                ha_service_pb2.TransitionToStandbyRequestProto(reqInfo=_info(source, turn=turn)),
+                ha_service_pb2.TransitionToStandbyResponseProto,
+                deadline_seconds=deadline_seconds,
+            )
+
+    async def wait_closed(self) -> Exception:
+        """Wait until the NameNode's end of the connection is gone, and say why."""
+        return await self._connection.wait_closed()
+
+    async def close(self) -> None:
+        """Hang up."""
+        await self._connection.close()
 
 
 def _info(
