@@ -179,7 +179,6 @@ async def running_cluster(conf_dir: Path) -> AsyncIterator[Cluster]:
 
 
 def write_configuration(conf_dir: Path, ports: Mapping[str, int], **extra: str) -> None:
-    """Write an hdfs-site.xml for those ports."""
     keys = {"dfs.nameservices": "ns1", "dfs.ha.namenodes.ns1": "nn1,nn2"}
     for name in ("nn1", "nn2"):
         keys |= {

@@ -45,7 +45,6 @@ WELL = ClusterView(
 
 
 def journals(*changes: dict[str, object]) -> dict[str, object]:
-    """Change the first ones of the view's JournalNodes."""
     rows = list(WELL.journalnodes)
     for index, change in enumerate(changes):
         rows[index] = dataclasses.replace(rows[index], **change)  # type: ignore[arg-type]

@@ -182,9 +182,6 @@ def test_a_clock_that_differs_is_told(skew: float | None, verdict: Severity) -> 
     assert [one.verdict for one in check_clocks([("nn1", skew)])] == [verdict]
 
 
-# -- this machine ----------------------------------------------------------------------------------
-
-
 def configured(folder: Path, **extra: str) -> Configuration:
     named = {key.replace("_", "."): value for key, value in extra.items()}
     write_configuration(folder, PORTS, **named)
@@ -290,8 +287,6 @@ async def test_a_name_that_does_not_resolve_is_told(tmp_path: Path) -> None:
     strange = configuration.with_overrides(("dfs.namenode.rpc-address.ns1.nn1=no.such.invalid:1",))
     assert verdicts(await local.check_names(strange, "ns1")) == {F}
 
-
-# -- all of it -------------------------------------------------------------------------------------
 
 AUTO = ("-D", "dfs.ha.automatic-failover.enabled=true")
 

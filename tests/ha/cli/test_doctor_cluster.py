@@ -32,8 +32,6 @@ def noted(**notices: object) -> ClusterView:
     return replace(WELL, notices=NoticesView(**notices))  # type: ignore[arg-type]
 
 
-# -- the whole -------------------------------------------------------------------------------------
-
 OF_ALL_CLUSTERS = [
     "one active",
     "failover ready",
@@ -57,9 +55,6 @@ def test_where_nobody_answers_only_that_is_said() -> None:
     ]
 
 
-# -- clocks ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("skew", "told"),
     [
@@ -75,8 +70,6 @@ def test_a_clock_is_told_of_from_two_seconds_on_and_which_way_it_goes(
     (one,) = check_clocks([("nn1", skew), ("nn2", None)])
     assert one.found == (told or "1 daemons agree with this machine to 2 s")
 
-
-# -- roles -----------------------------------------------------------------------------------------
 
 SOON = "nnha status -w; it should end within seconds"
 MAYBE = "no NameNode says that it is active; {} gave no answer, and may be"
@@ -153,8 +146,6 @@ READY: dict[str, tuple[ClusterView, Finding]] = {
 def test_whether_a_failover_could_follow(view: ClusterView, expected: Finding) -> None:
     assert found_by("failover ready", view) == [expected]
 
-
-# -- processes -------------------------------------------------------------------------------------
 
 HADOOPS = "Hadoop 3.4.2"
 ERROR = "answers with an error: x"
@@ -271,8 +262,6 @@ def test_zkfcs_of_two_versions_are_told(versions: dict[str, str], expected: list
     members = {name: replace(MEMBER, namenode=name, version=one) for name, one in versions.items()}
     assert found_by("versions", noted(members=members)) == expected
 
-
-# -- notices ---------------------------------------------------------------------------------------
 
 PAUSES: dict[str, tuple[timedelta, timedelta | None, bool]] = {
     "short, with an end": (timedelta(minutes=5), timedelta(hours=9), False),

@@ -25,7 +25,6 @@ def changed(view: ClusterView, changes: dict[str, object]) -> ClusterView:
 
 
 def without_journal(view: ClusterView) -> ClusterView:
-    """Two of three JournalNodes do not run."""
     return changed(view, journals({"error": REFUSED}, {"error": REFUSED}))
 
 

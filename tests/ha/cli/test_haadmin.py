@@ -47,23 +47,19 @@ async def test_a_dead_node_is_an_operation_that_failed(haadmin: Shell) -> None:
     assert told.err.startswith("Operation failed: 127.0.0.1:1")
 
 
-async def test_failover_asks_the_controller_of_the_second_node(
-    haadmin: Shell, cluster: Cluster
-) -> None:
+async def test_failover_asks_the_controller_of_the_second_node(haadmin: Shell) -> None:
     told = await haadmin(*AUTO, "-failover", "nn1", "nn2")
-    port = cluster.ports["rpc-nn2"]
+    port = haadmin.cluster.ports["rpc-nn2"]
     assert told.err == ""
     host = await java_host("127.0.0.1")
     assert told.out == f"Failover to NameNode at {host}/127.0.0.1:{port} successful\n"
     assert told.code == 0
-    assert cluster.controllers["nn2"].asked == 1
-    assert cluster.namenodes["nn2"].state is ServiceState.ACTIVE
+    assert haadmin.cluster.controllers["nn2"].asked == 1
+    assert haadmin.cluster.namenodes["nn2"].state is ServiceState.ACTIVE
 
 
-async def test_a_refused_failover_gives_the_controllers_reason(
-    haadmin: Shell, cluster: Cluster
-) -> None:
-    cluster.controllers["nn2"].refusal = "nn2 is not healthy"
+async def test_a_refused_failover_gives_the_controllers_reason(haadmin: Shell) -> None:
+    haadmin.cluster.controllers["nn2"].refusal = "nn2 is not healthy"
     told = await haadmin(*AUTO, "-failover", "nn1", "nn2")
     assert (told.code, told.err) == (255, "Failover failed: nn2 is not healthy\n")
 
@@ -79,11 +75,9 @@ async def test_a_controller_that_falls_silent_after_acting_is_a_success_when_it_
 
 
 @pytest.mark.row("W9")
-async def test_a_controller_that_falls_silent_leaves_the_outcome_unknown(
-    haadmin: Shell, cluster: Cluster
-) -> None:
-    cluster.controllers["nn2"].hang_up = True
-    cluster.controllers["nn2"].still_acts = False
+async def test_a_controller_that_falls_silent_leaves_the_outcome_unknown(haadmin: Shell) -> None:
+    haadmin.cluster.controllers["nn2"].hang_up = True
+    haadmin.cluster.controllers["nn2"].still_acts = False
     told = await haadmin(*AUTO, "-failover", "nn1", "nn2")
     assert told.code == 5
     assert told.out == ""
@@ -126,10 +120,8 @@ async def test_failover_with_controllers_and_force_is_refused_and_changes_nothin
     assert cluster.controllers["nn2"].asked == 0
 
 
-async def test_transitions_by_hand_go_out_in_the_users_name(
-    haadmin: Shell, cluster: Cluster
-) -> None:
-    nn1, nn2 = cluster.namenodes["nn1"], cluster.namenodes["nn2"]
+async def test_transitions_by_hand_go_out_in_the_users_name(haadmin: Shell) -> None:
+    nn1, nn2 = haadmin.cluster.namenodes["nn1"], haadmin.cluster.namenodes["nn2"]
     told = await haadmin("-transitionToActive", "nn2")
     assert told.code == 255
     assert "already active" in told.err

@@ -221,8 +221,6 @@ def test_a_failover(view: ClusterView, target: str, end: HandoverPlan | Refused)
     check("failover", view, target, end)
 
 
-# -- what a refusal advises ------------------------------------------------------------------------
-
 NOBODY_OF_THREE: Final = replace(with_namenode(THREE, "nn1", state="standby"), lock=LockView())
 OFFERED: Final = {
     "a switchover to an unfit one": ("switchover", unready(THREE, "nn2"), "nnha switchover nn3"),

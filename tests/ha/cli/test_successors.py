@@ -17,20 +17,8 @@ from ha.cluster.candidates import (
 )
 from ha.cluster.unreachable import NOT_RUNNING
 from ha.cluster.view import ClusterView, LockView, NoticesView
-from tests.ha.cli.plan_views import (
-    JOURNAL_HEARD,
-    JOURNAL_LOST,
-    JOURNAL_SILENT,
-    NO_ROUTE,
-    THREE,
-    UNREADY,
-    by_hand,
-    paused,
-    unready,
-    with_namenode,
-    with_zkfc,
-    without_answer,
-)
+from tests.ha.cli import plan_views as views
+from tests.ha.cli.plan_views import paused
 from tests.ha.cli.test_cluster_view import ACTIVE, SILENT, STANDBY, WELL, journals
 from tests.ha.notices.test_model import MEMBER, PAUSE
 
@@ -41,9 +29,6 @@ HOPELESS = Obstacle("it is an observer", "")
 
 def candidate(*obstacles: Obstacle, lag: int | None = 0) -> Candidate:
     return Candidate("nn2", active=False, obstacles=obstacles, priority=100, lag=lag)
-
-
-# ---- one candidate -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -110,9 +95,6 @@ def test_a_candidate_in_words(one: Candidate, words: str) -> None:
     assert one.in_words() == words
 
 
-# ---- their order ---------------------------------------------------------------------------
-
-
 def standbys(*lags: int | None) -> ClusterView:
     """Return the active and standbys nn2, nn3 and so on with these lags; None: unknown."""
     rows = tuple(
@@ -137,7 +119,7 @@ def standbys(*lags: int | None) -> ClusterView:
             ),
             ["nn3", "nn2"],
         ),
-        (unready(standbys(0, 0), "nn2"), ["nn3"]),
+        (views.unready(standbys(0, 0), "nn2"), ["nn3"]),
     ],
     ids=[
         "equals, as configured",
@@ -153,8 +135,6 @@ def test_ranked(view: ClusterView, order: list[str]) -> None:
     assert [one.namenode for one in ranked(view)] == order
 
 
-# ---- could a failover follow ---------------------------------------------------------------
-
 NOBODY_KNOWS_THE_JOURNAL = replace(
     WELL,
     namenodes=(replace(ACTIVE, journal=()), STANDBY),
@@ -166,9 +146,9 @@ NOBODY_KNOWS_THE_JOURNAL = replace(
     ("view", "expected", "reasons"),
     [
         (WELL, Readiness.READY, []),
-        (UNREADY, Readiness.BLOCKED, ["nn2: NameNode: not ready: it gives no reason"]),
-        (without_answer(WELL, "nn2"), Readiness.UNKNOWN, [f"nn2: NameNode: {SILENT}"]),
-        (by_hand(WELL), Readiness.BLOCKED, ["dfs.ha.automatic-failover.enabled is not set"]),
+        (views.UNREADY, Readiness.BLOCKED, ["nn2: NameNode: not ready: it gives no reason"]),
+        (views.without_answer(WELL, "nn2"), Readiness.UNKNOWN, [f"nn2: NameNode: {SILENT}"]),
+        (views.by_hand(WELL), Readiness.BLOCKED, ["dfs.ha.automatic-failover.enabled is not set"]),
         (paused(WELL), Readiness.BLOCKED, ["paused by ann@ops1 until it is ended: new switch"]),
         (
             NOBODY_KNOWS_THE_JOURNAL,
@@ -176,13 +156,13 @@ NOBODY_KNOWS_THE_JOURNAL = replace(
             ["whether the journal has a quorum is not known"],
         ),
         (
-            JOURNAL_SILENT,
+            views.JOURNAL_SILENT,
             Readiness.UNKNOWN,
             ["whether the journal has a quorum is not known"],
         ),
-        (JOURNAL_HEARD, Readiness.READY, []),
+        (views.JOURNAL_HEARD, Readiness.READY, []),
         (
-            JOURNAL_LOST,
+            views.JOURNAL_LOST,
             Readiness.BLOCKED,
             ["the journal has no quorum"],
         ),
@@ -196,9 +176,9 @@ NOBODY_KNOWS_THE_JOURNAL = replace(
             Readiness.BLOCKED,
             ["ZooKeeper: not formatted"],
         ),
-        (unready(THREE, "nn2"), Readiness.READY, []),
+        (views.unready(views.THREE, "nn2"), Readiness.READY, []),
         (
-            unready(without_answer(THREE, "nn2"), "nn3"),
+            views.unready(views.without_answer(views.THREE, "nn2"), "nn3"),
             Readiness.UNKNOWN,
             [f"nn2: NameNode: {SILENT}", "nn3: NameNode: not ready: it gives no reason"],
         ),
@@ -232,8 +212,6 @@ def test_readiness_and_what_blocks(
     assert list(failover_blockers(view)) == reasons
 
 
-# ---- obstacles -----------------------------------------------------------------------------
-
 DRAINED = replace(WELL, notices=NoticesView(drains={"nn2": PAUSE}))
 IS_DRAINED = "drained by ann@ops1 until 2026-05-01T14:00:00.000Z: new switch"
 OUT = {"in_election": False, "out_because": "asked to cede"}
@@ -241,7 +219,7 @@ OUT = {"in_election": False, "out_because": "asked to cede"}
 
 def ill(view: ClusterView, reason: str | None) -> ClusterView:
     """Return a look in which the ZKFC of nn2 finds its NameNode unhealthy."""
-    return with_zkfc(view, "nn2", health="unhealthy", health_reason=reason)
+    return views.with_zkfc(view, "nn2", health="unhealthy", health_reason=reason)
 
 
 @pytest.mark.parametrize(
@@ -250,43 +228,46 @@ def ill(view: ClusterView, reason: str | None) -> ClusterView:
         (WELL, []),
         (DRAINED, [IS_DRAINED]),
         (
-            with_namenode(WELL, "nn2", state="observer"),
+            views.with_namenode(WELL, "nn2", state="observer"),
             ["it is an observer, and observers are never candidates"],
         ),
-        (with_namenode(WELL, "nn2", state="initializing"), ["NameNode: it is still starting"]),
         (
-            with_namenode(WELL, "nn2", ready=False, not_ready_reason="no journal"),
+            views.with_namenode(WELL, "nn2", state="initializing"),
+            ["NameNode: it is still starting"],
+        ),
+        (
+            views.with_namenode(WELL, "nn2", ready=False, not_ready_reason="no journal"),
             ["NameNode: not ready: no journal"],
         ),
-        (with_zkfc(WELL, "nn2", health=None), []),
+        (views.with_zkfc(WELL, "nn2", health=None), []),
         (ill(WELL, None), ["ZKFC: judges the NameNode unhealthy"]),
         (ill(WELL, "it is slow"), ["ZKFC: judges the NameNode unhealthy (it is slow)"]),
-        (ill(without_answer(WELL, "nn2"), None), [f"NameNode: {SILENT}"]),
+        (ill(views.without_answer(WELL, "nn2"), None), [f"NameNode: {SILENT}"]),
         (
-            ill(with_namenode(WELL, "nn2", ready=False, not_ready_reason="no journal"), None),
+            ill(views.with_namenode(WELL, "nn2", ready=False, not_ready_reason="no journal"), None),
             ["NameNode: not ready: no journal", "ZKFC: judges the NameNode unhealthy"],
         ),
-        (with_zkfc(WELL, "nn2", **OUT), ["ZKFC: not in the election: asked to cede"]),
+        (views.with_zkfc(WELL, "nn2", **OUT), ["ZKFC: not in the election: asked to cede"]),
         (
-            with_zkfc(WELL, "nn2", in_election=False),
+            views.with_zkfc(WELL, "nn2", in_election=False),
             ["ZKFC: not in the election: it gives no reason"],
         ),
-        (with_zkfc(DRAINED, "nn2", **OUT), [IS_DRAINED]),
-        (with_zkfc(paused(WELL), "nn2", **OUT), []),
+        (views.with_zkfc(DRAINED, "nn2", **OUT), [IS_DRAINED]),
+        (views.with_zkfc(paused(WELL), "nn2", **OUT), []),
         (
-            with_zkfc(
+            views.with_zkfc(
                 WELL, "nn2", in_election=False, out_because="nn1 has the higher rank: priority 110"
             ),
             [],
         ),
         (
-            with_zkfc(
+            views.with_zkfc(
                 WELL, "nn2", in_election=False, out_because="nnha.candidate.nofailover is set"
             ),
             [],
         ),
         (
-            with_zkfc(
+            views.with_zkfc(
                 WELL,
                 "nn2",
                 in_election=False,
@@ -294,7 +275,7 @@ def ill(view: ClusterView, reason: str | None) -> ClusterView:
             ),
             [],
         ),
-        (by_hand(WELL), []),
+        (views.by_hand(WELL), []),
     ],
     ids=[
         "well",
@@ -323,7 +304,7 @@ def test_obstacles(view: ClusterView, texts: list[str]) -> None:
 
 
 def test_the_active_need_not_be_ready() -> None:
-    view = with_namenode(WELL, "nn1", ready=False, not_ready_reason="it is active")
+    view = views.with_namenode(WELL, "nn1", ready=False, not_ready_reason="it is active")
     assert candidates_of(view)[0].fit
 
 
@@ -339,19 +320,21 @@ def test_a_switchover_passes_nofailover() -> None:
         (NOT_RUNNING, "start it on h: nnha namenode -D dfs.ha.namenode.id=nn2", True),
         ("answers with an error: HTTP 500", "see its log on h", True),
         (SILENT, "ask again with more time", False),
-        (NO_ROUTE, "see whether h is up, and the way to it open", False),
+        (views.NO_ROUTE, "see whether h is up, and the way to it open", False),
     ],
     ids=["not running", "an error", "silent", "no way to it"],
 )
 def test_what_helps_against_an_absence(error: str, helps: str, *, known: bool) -> None:
-    (found,) = candidates_of(without_answer(WELL, "nn2", error))[1].obstacles
+    (found,) = candidates_of(views.without_answer(WELL, "nn2", error))[1].obstacles
     assert found.text == f"NameNode: {error}"
     assert found.next.startswith(helps)
     assert found.known is known
 
 
 def test_a_zkfc_that_does_not_run_is_to_be_started_on_its_host() -> None:
-    (found,) = candidates_of(with_zkfc(WELL, "nn2", error=NOT_RUNNING, health=None))[1].obstacles
+    (found,) = candidates_of(views.with_zkfc(WELL, "nn2", error=NOT_RUNNING, health=None))[
+        1
+    ].obstacles
     assert found == Obstacle(
         f"ZKFC: {NOT_RUNNING}", "start it on h: nnha zkfc -D dfs.ha.namenode.id=nn2"
     )
@@ -369,16 +352,16 @@ def test_a_zkfc_that_does_not_run_is_to_be_started_on_its_host() -> None:
 def test_a_namenode_is_started_by_the_software_of_its_name_directory(
     softwares: tuple[str, str], told: str, not_told: str
 ) -> None:
-    view = without_answer(THREE, "nn2", NOT_RUNNING)
+    view = views.without_answer(views.THREE, "nn2", NOT_RUNNING)
     for name, software in zip(("nn1", "nn3"), softwares, strict=True):
-        view = with_namenode(view, name, software=software)
+        view = views.with_namenode(view, name, software=software)
     text = start_namenode(view, view.namenodes[1])
     assert told in text
     assert not_told not in text
 
 
 def test_where_no_namenode_runs_both_softwares_are_told() -> None:
-    view = without_answer(without_answer(WELL, "nn1", NOT_RUNNING), "nn2", NOT_RUNNING)
+    view = views.without_answer(views.without_answer(WELL, "nn1", NOT_RUNNING), "nn2", NOT_RUNNING)
     text = start_namenode(view, view.namenodes[1])
     assert "nnha namenode -D" in text
     assert "hdfs --daemon start namenode" in text

@@ -50,9 +50,6 @@ async def run(cluster: Cluster, command: str, *words: str) -> Told:
     return await nnha(command, *conf, *AUTO, *QUICK, *words)
 
 
-# -- carried out -----------------------------------------------------------------------------------
-
-
 async def test_the_zkfc_of_the_target_does_it_and_the_namenodes_confirm_it(
     cluster: Cluster,
 ) -> None:
@@ -166,9 +163,6 @@ async def test_a_configuration_that_cannot_be_used_is_told_as_json_too(tmp_path:
     told = await nnha("switchover", "--conf-dir", str(tmp_path / "none"), "-o", "json")
     assert (told.code, told.document["code"]) == (2, "BAD_CONFIGURATION")
     assert told.document["exit_code"] == 2
-
-
-# -- refused ---------------------------------------------------------------------------------------
 
 
 def refused(found: HandoverPlan | Ending) -> Ending:

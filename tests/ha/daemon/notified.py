@@ -8,8 +8,6 @@ PATIENCE_SECONDS: Final = 60.0
 
 
 class Manager:
-    """Reads the messages of one daemon."""
-
     def __init__(self, address: str) -> None:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(f"\0{address[1:]}" if address.startswith("@") else address)

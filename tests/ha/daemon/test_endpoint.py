@@ -247,8 +247,6 @@ def test_this_machine_has_no_share_of_its_own() -> None:
 
 
 class Asking:
-    """A connection that asks for something long."""
-
     def __init__(self, host: str) -> None:
         self.host = host
         self.transport = Aborted()
@@ -258,8 +256,6 @@ class Asking:
 
 
 class Aborted:
-    """Knows whether it was closed."""
-
     def __init__(self) -> None:
         self.closed = False
 

@@ -18,8 +18,6 @@ ALLOW = "Allow: GET, HEAD, OPTIONS"
 
 
 class Subject:
-    """A daemon with switches."""
-
     def __init__(self) -> None:
         self.unready: str | None = None
         self.unwell: str | None = None

@@ -118,3 +118,10 @@ async def count_locks(settings: ZooKeeperSettings) -> None:
     async with connected(settings, deadline_seconds=40.0) as session:
         await ensure_parent(session, settings)
         assert isinstance(await session.create(settings.count), Done)
+
+
+async def seated(active: Person, *standbys: Person) -> None:
+    """Have the first take the lock, and then the others stand by."""
+    for person in (active, *standbys):
+        person.join()
+        await person.is_(Role.ACTIVE if person is active else Role.STANDBY)

@@ -18,7 +18,7 @@ from ha.elector.zookeeper.outcome import value_of
 from ha.elector.zookeeper.session_close import close_all
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected, content_of, ensure_parent
-from tests.ha.elector.people import people
+from tests.ha.elector.people import people, seated
 
 pytestmark = pytest.mark.zookeeper
 
@@ -46,7 +46,6 @@ async def _inside(settings: ZooKeeperSettings) -> AsyncIterator[Session]:
 
 @asynccontextmanager
 async def _closed(settings: ZooKeeperSettings) -> AsyncIterator[Session]:
-    """Open a session of ours in a scope that is closed."""
     ours = _as(settings, "nn:word")
     async with _inside(ours) as session:
         await ensure_parent(session, ours)
@@ -62,8 +61,7 @@ async def test_our_own_name_by_a_strangers_hand_spares_nobody(zookeeper: ZooKeep
             value_of(await older.create(settings.breadcrumb, b"b"), "create")
         value_of(await stranger.write(settings.breadcrumb, b"a", version=-1), "write")
         async with people(ours, "a") as (a,):
-            a.join()
-            await a.is_(Role.ACTIVE)
+            await seated(a)
             assert a.told == ["fence a", "active"]
             assert a.terms == [Term.DOUBTED]
 
@@ -72,8 +70,7 @@ async def test_our_own_name_by_our_own_hand_needs_no_fence(zookeeper: ZooKeeper)
     settings = _open(zookeeper)
     async with _closed(settings) as session, people(_as(settings, "nn:word"), "a") as (a,):
         value_of(await session.create(settings.breadcrumb, b"a"), "create")
-        a.join()
-        await a.is_(Role.ACTIVE)
+        await seated(a)
         assert a.told == ["active"]
 
 
@@ -93,8 +90,7 @@ async def test_what_is_open_vouches_for_no_end(zookeeper: ZooKeeper, which: str)
         async with people(ours, "a") as (a,):
             if which == "the scope":  # which people() has given our ACL
                 value_of(await older.set_acl(settings.scope, acl_version=-1), "open")
-            a.join()
-            await a.is_(Role.ACTIVE)
+            await seated(a)
             assert a.told == ["fence b", "active"]  # whatever is in doubt, it is fenced
             expected = {"the term": Term.UNKNOWN, "nothing": Term.ENDED}
             assert a.terms == [expected.get(which, Term.DOUBTED)]

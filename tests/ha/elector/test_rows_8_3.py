@@ -8,22 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from ha.elector.actions import (
-    Action,
-    CloseSession,
-    CreateLock,
-    DeleteBreadcrumb,
-    EnterNeutral,
-    FenceOldActive,
-    GiveUp,
-    OpenSession,
-    ReleaseLock,
-    ReportFailure,
-    ServeAsActive,
-    ServeAsStandby,
-    WatchLock,
-    WriteBreadcrumb,
-)
+from ha.elector import actions
 from ha.elector.core import step
 from ha.elector.events import (
     BreadcrumbRead,
@@ -62,11 +47,10 @@ class Election:
     """An elector that gets events, and remembers all that it asked for."""
 
     state: ElectorState = field(default_factory=ElectorState)
-    asked: list[Action] = field(default_factory=list)
+    asked: list[actions.Action] = field(default_factory=list)
 
-    def saw(self, *events: Event) -> list[Action]:
-        """Feed it events, and return what it asks for in these steps."""
-        new: list[Action] = []
+    def saw(self, *events: Event) -> list[actions.Action]:
+        new: list[actions.Action] = []
         for event in events:
             result = step(self.state, event)
             self.state = result.state
@@ -74,8 +58,7 @@ class Election:
         self.asked.extend(new)
         return new
 
-    def count(self, kind: type[Action]) -> int:
-        """Return how often it has asked for this."""
+    def count(self, kind: type[actions.Action]) -> int:
         return sum(isinstance(action, kind) for action in self.asked)
 
 
@@ -117,16 +100,16 @@ def test_row_8_3_join_election_exception() -> None:
 def test_row_8_3_join_election() -> None:
     election = _creating()
     election.saw(JoinRequested(ME), JoinRequested(b"other data"))
-    assert election.asked == [OpenSession(ONE), CreateLock(ONE, ME)]
+    assert election.asked == [actions.OpenSession(ONE), actions.CreateLock(ONE, ME)]
 
 
 @pytest.mark.row("8.3 testCreateNodeResultBecomeActive")
 def test_row_8_3_create_node_result_become_active() -> None:
     election = _active()
     election.saw(LockSeen(ONE, ours=True), LookDue(), LockSeen(ONE, ours=True))
-    assert election.count(ServeAsActive) == 1
-    assert election.count(CreateLock) == 1
-    assert election.count(EnterNeutral) == election.count(ServeAsStandby) == 0
+    assert election.count(actions.ServeAsActive) == 1
+    assert election.count(actions.CreateLock) == 1
+    assert election.count(actions.EnterNeutral) == election.count(actions.ServeAsStandby) == 0
 
 
 @pytest.mark.row("8.3 testFailToBecomeActive")
@@ -134,22 +117,26 @@ def test_row_8_3_fail_to_become_active() -> None:
     election = _creating()
     election.saw(LockCreated(ONE), BreadcrumbRead(ONE, FIRST, None))
     failed = election.saw(BreadcrumbWritten(ONE, FIRST, 0), TakeoverFailed(FIRST, "refused"))
-    assert failed[1:] == [ReleaseLock(ONE), CloseSession(ONE), ReportFailure(FIRST, "refused")]
+    assert failed[1:] == [
+        actions.ReleaseLock(ONE),
+        actions.CloseSession(ONE),
+        actions.ReportFailure(FIRST, "refused"),
+    ]
     # A controller that joins again waits first: that is the candidacy's to decide.
     assert BackOff().after(1) > 0
     again = election.saw(JoinRequested(ME), SessionOpened(TWO))
-    assert again == [OpenSession(TWO), CreateLock(TWO, ME)]
+    assert again == [actions.OpenSession(TWO), actions.CreateLock(TWO, ME)]
 
 
 @pytest.mark.row("8.3 testFailToBecomeActiveAfterZKDisconnect")
 def test_row_8_3_fail_to_become_active_after_zk_disconnect() -> None:
     election = _creating()
     back = election.saw(SessionSuspended(ONE), SessionOpened(ONE), LockSeen(ONE, ours=True))
-    assert WatchLock(ONE) in back
+    assert actions.WatchLock(ONE) in back
     assert election.state.role is Role.TAKING_OVER, "the create had taken effect"
     election.saw(BreadcrumbRead(ONE, FIRST, None), TakeoverFailed(FIRST, "refused"))
     again = election.saw(JoinRequested(ME), SessionOpened(TWO))
-    assert again == [OpenSession(TWO), CreateLock(TWO, ME)]
+    assert again == [actions.OpenSession(TWO), actions.CreateLock(TWO, ME)]
 
 
 @pytest.mark.row("8.3 testFencesOldActive")
@@ -157,28 +144,32 @@ def test_row_8_3_fences_old_active() -> None:
     election = _creating()
     election.saw(LockCreated(ONE))
     fence = election.saw(BreadcrumbRead(ONE, FIRST, Breadcrumb(OTHER, 0)))
-    assert fence == [FenceOldActive(FIRST, OTHER)]
-    assert election.saw(OldActiveFenced(FIRST)) == [WriteBreadcrumb(ONE, FIRST, ME, 0)]
-    assert election.saw(BreadcrumbWritten(ONE, FIRST, 1)) == [ServeAsActive(FIRST)]
+    assert fence == [actions.FenceOldActive(FIRST, OTHER)]
+    assert election.saw(OldActiveFenced(FIRST)) == [actions.WriteBreadcrumb(ONE, FIRST, ME, 0)]
+    assert election.saw(BreadcrumbWritten(ONE, FIRST, 1)) == [actions.ServeAsActive(FIRST)]
 
 
 @pytest.mark.row("8.3 testQuitElectionRemovesBreadcrumbNode")
 def test_row_8_3_quit_election_removes_breadcrumb_node() -> None:
     left = _active().saw(QuitRequested(keep_breadcrumb=False))
-    assert left == [DeleteBreadcrumb(ONE, 0), ReleaseLock(ONE), CloseSession(ONE)]
+    assert left == [
+        actions.DeleteBreadcrumb(ONE, 0),
+        actions.ReleaseLock(ONE),
+        actions.CloseSession(ONE),
+    ]
 
 
 @pytest.mark.row("8.3 testCreateNodeResultBecomeStandby")
 def test_row_8_3_create_node_result_become_standby() -> None:
     election = _standby()
-    assert election.count(ServeAsStandby) == election.count(WatchLock) == 1
+    assert election.count(actions.ServeAsStandby) == election.count(actions.WatchLock) == 1
 
 
 @pytest.mark.row("8.3 testCreateNodeResultError")
 def test_row_8_3_create_node_result_error() -> None:
     election = _creating()
     gave_up = election.saw(RequestRefused(ONE, "create the lock /x/Lock", "no node (NoNodeError)"))
-    assert gave_up[-1] == GiveUp("create the lock /x/Lock: no node (NoNodeError)")
+    assert gave_up[-1] == actions.GiveUp("create the lock /x/Lock: no node (NoNodeError)")
 
 
 @pytest.mark.row("8.3 testCreateNodeResultRetryBecomeActive")
@@ -188,7 +179,7 @@ def test_row_8_3_create_node_result_retry_become_active() -> None:
         election.saw(SessionSuspended(ONE), SessionOpened(ONE), LockGone(ONE))
     election.saw(LockTaken(ONE), LockSeen(ONE, ours=True))
     assert election.state.role is Role.TAKING_OVER
-    assert election.count(GiveUp) == 0
+    assert election.count(actions.GiveUp) == 0
 
 
 @pytest.mark.row("8.3 testCreateNodeResultRetryBecomeStandby")
@@ -196,22 +187,22 @@ def test_row_8_3_create_node_result_retry_become_standby() -> None:
     election = _creating()
     election.saw(SessionSuspended(ONE), SessionOpened(ONE), LockSeen(ONE, ours=False))
     assert election.state.role is Role.STANDBY
-    assert election.count(ServeAsStandby) == election.count(WatchLock) == 1
+    assert election.count(actions.ServeAsStandby) == election.count(actions.WatchLock) == 1
 
 
 @pytest.mark.row("8.3 testCreateNodeResultRetryNoNode")
 def test_row_8_3_create_node_result_retry_no_node() -> None:
     election = _creating()
     election.saw(SessionSuspended(ONE), SessionOpened(ONE), SessionSuspended(ONE))
-    assert election.saw(SessionOpened(ONE), LockGone(ONE))[-1] == CreateLock(ONE, ME)
-    assert election.count(CreateLock) == 2
+    assert election.saw(SessionOpened(ONE), LockGone(ONE))[-1] == actions.CreateLock(ONE, ME)
+    assert election.count(actions.CreateLock) == 2
 
 
 @pytest.mark.row("8.3 testStatNodeRetry")
 def test_row_8_3_stat_node_retry() -> None:
     election = _standby()
     for _ in range(10):  # Hadoop's gives up at the fourth
-        assert election.saw(LookDue(), LookUnanswered(ONE)) == [WatchLock(ONE)]
+        assert election.saw(LookDue(), LookUnanswered(ONE)) == [actions.WatchLock(ONE)]
     assert election.state.role is Role.STANDBY
 
 
@@ -219,26 +210,26 @@ def test_row_8_3_stat_node_retry() -> None:
 def test_row_8_3_stat_node_error() -> None:
     election = _active()
     election.saw(LookDue(), RequestRefused(ONE, "look at the lock", "no rights"))
-    assert election.asked[-1] == GiveUp("look at the lock: no rights")
-    assert election.count(EnterNeutral) == 0
+    assert election.asked[-1] == actions.GiveUp("look at the lock: no rights")
+    assert election.count(actions.EnterNeutral) == 0
 
 
 @pytest.mark.row("8.3 testProcessCallbackEventNone")
 def test_row_8_3_process_callback_event_none() -> None:
     election = Election()
-    assert election.saw(JoinRequested(ME)) == [OpenSession(ONE)]
+    assert election.saw(JoinRequested(ME)) == [actions.OpenSession(ONE)]
     election.saw(SessionOpened(ONE), LockCreated(ONE), BreadcrumbRead(ONE, FIRST, None))
     election.saw(BreadcrumbWritten(ONE, FIRST, 0), Promoted(FIRST), LockSeen(ONE, ours=True))
-    assert election.saw(SessionSuspended(ONE)) == [EnterNeutral()]
-    assert election.saw(SessionOpened(ONE)) == [WatchLock(ONE)]
+    assert election.saw(SessionSuspended(ONE)) == [actions.EnterNeutral()]
+    assert election.saw(SessionOpened(ONE)) == [actions.WatchLock(ONE)]
     expired = election.saw(SessionSuspended(ONE), SessionExpired(ONE))
-    assert expired == [CloseSession(ONE), OpenSession(TWO)], "no second neutral"
+    assert expired == [actions.CloseSession(ONE), actions.OpenSession(TWO)], "no second neutral"
     created = election.saw(SessionOpened(TWO), LockCreated(TWO))
-    assert created[0] == CreateLock(TWO, ME)
+    assert created[0] == actions.CreateLock(TWO, ME)
     written = BreadcrumbWritten(TWO, SECOND, 1)
     election.saw(BreadcrumbRead(TWO, SECOND, Breadcrumb(ME, 0)), written, Promoted(SECOND))
     assert election.state.role is Role.ACTIVE
-    assert election.saw(SessionRefused(TWO, "authentication failed"))[-1] == GiveUp(
+    assert election.saw(SessionRefused(TWO, "authentication failed"))[-1] == actions.GiveUp(
         "authentication failed"
     )
 
@@ -246,10 +237,10 @@ def test_row_8_3_process_callback_event_none() -> None:
 @pytest.mark.row("8.3 testProcessCallbackEventNode")
 def test_row_8_3_process_callback_event_node() -> None:
     standby = _standby()
-    assert standby.saw(LockChanged(ONE)) == [WatchLock(ONE)]
-    assert standby.saw(LockGone(ONE)) == [CreateLock(ONE, ME)], "no neutral for a standby"
+    assert standby.saw(LockChanged(ONE)) == [actions.WatchLock(ONE)]
+    assert standby.saw(LockGone(ONE)) == [actions.CreateLock(ONE, ME)], "no neutral for a standby"
     active = _active()
-    assert active.saw(LockGone(ONE)) == [EnterNeutral(), CreateLock(ONE, ME)]
+    assert active.saw(LockGone(ONE)) == [actions.EnterNeutral(), actions.CreateLock(ONE, ME)]
     # Hadoop's fatal "watch with no path": kazoo's session events never reach the watcher.
     out = _active()
     out.saw(RequestRefused(ONE, "look at the lock", "odd"))
@@ -260,17 +251,17 @@ def test_row_8_3_process_callback_event_node() -> None:
 def test_row_8_3_successive_standby_calls() -> None:
     election = _standby()
     again = election.saw(LockGone(ONE), LockTaken(ONE), LockSeen(ONE, ours=False))
-    assert again == [CreateLock(ONE, ME), WatchLock(ONE)]
-    assert election.count(ServeAsStandby) == 1
+    assert again == [actions.CreateLock(ONE, ME), actions.WatchLock(ONE)]
+    assert election.count(actions.ServeAsStandby) == 1
 
 
 @pytest.mark.row("8.3 testQuitElection")
 def test_row_8_3_quit_election() -> None:
     election = _creating()
-    assert election.saw(QuitRequested(keep_breadcrumb=True)) == [CloseSession(ONE)]
+    assert election.saw(QuitRequested(keep_breadcrumb=True)) == [actions.CloseSession(ONE)]
     assert election.saw(LockChanged(ONE), LookDue()) == [], "no watches"
     again = election.saw(JoinRequested(ME), SessionOpened(TWO), LockTaken(TWO))
-    assert again == [OpenSession(TWO), CreateLock(TWO, ME), WatchLock(TWO)]
+    assert again == [actions.OpenSession(TWO), actions.CreateLock(TWO, ME), actions.WatchLock(TWO)]
 
 
 @pytest.mark.row("8.3 testBecomeActiveBeforeServiceHealthy")
@@ -292,7 +283,7 @@ def test_8_13_12_node_exists_after_a_lost_create_is_settled_by_the_owner() -> No
     for ours, role in ((True, Role.TAKING_OVER), (False, Role.STANDBY)):
         election = _creating()
         taken = election.saw(SessionSuspended(ONE), SessionOpened(ONE), LockGone(ONE))
-        assert taken[-1] == CreateLock(ONE, ME)
+        assert taken[-1] == actions.CreateLock(ONE, ME)
         election.saw(LockTaken(ONE), LockSeen(ONE, ours=ours))
         assert election.state.role is role
 
@@ -300,9 +291,9 @@ def test_8_13_12_node_exists_after_a_lost_create_is_settled_by_the_owner() -> No
 def test_an_outcome_that_nobody_knows_closes_the_session_and_looks_again() -> None:
     election = _creating()
     unknown = election.saw(OutcomeUnknown(ONE, "create the lock"))
-    assert unknown == [CloseSession(ONE), OpenSession(TWO)]
+    assert unknown == [actions.CloseSession(ONE), actions.OpenSession(TWO)]
     # The ghost of the old session's create is another's lock, until that session is over.
     ghost = election.saw(SessionOpened(TWO), LockTaken(TWO), LockSeen(TWO, ours=False))
-    assert ghost[-1] == ServeAsStandby()
+    assert ghost[-1] == actions.ServeAsStandby()
     assert election.saw(LockCreated(ONE), LockSeen(ONE, ours=True)) == []
-    assert election.saw(LockGone(TWO)) == [CreateLock(TWO, ME)]
+    assert election.saw(LockGone(TWO)) == [actions.CreateLock(TWO, ME)]

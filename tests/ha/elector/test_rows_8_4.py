@@ -29,7 +29,7 @@ from ha.elector.zookeeper.outcome import Done, Doubt, Unknown
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.transaction import Part
 from ha.elector.zookeeper.znodes import connected, ensure_parent, read_active
-from tests.ha.elector.people import Person, count_locks, people
+from tests.ha.elector.people import Person, count_locks, people, seated
 from tests.ha.zkfc.zkfc_world import free_port, until
 from tests.local_services import restart_zookeeper
 
@@ -74,16 +74,10 @@ async def _quiet(*those: Person) -> None:
     assert [one.told for one in those] == before
 
 
-# -- 8.4 -------------------------------------------------------------------------------------
-
-
 @pytest.mark.row("8.4 testActiveStandbyTransition")
 async def test_row_8_4_active_standby_transition(zookeeper: ZooKeeper) -> None:
     async with people(_settings(zookeeper.connect), "e0", "e1") as (e0, e1):
-        e0.join()
-        await e0.is_(Role.ACTIVE)
-        e1.join()
-        await e1.is_(Role.STANDBY)
+        await seated(e0, e1)
         e0.elector.quit(keep_breadcrumb=True)
         await e1.is_(Role.ACTIVE)
         e0.join()
@@ -104,8 +98,7 @@ async def test_row_8_4_active_standby_transition(zookeeper: ZooKeeper) -> None:
 async def test_row_8_4_handle_session_expiration(zookeeper: ZooKeeper) -> None:
     settings = _settings(zookeeper.connect)
     async with people(settings, "e0") as (e0,):
-        e0.join()
-        await e0.is_(Role.ACTIVE)
+        await seated(e0)
         await e0.vanish()
         await until(lambda: e0.told.count("active") == 2, "active again")
         assert e0.told[0] == e0.told[-1] == "active"
@@ -120,10 +113,7 @@ async def test_row_8_4_handle_session_expiration(zookeeper: ZooKeeper) -> None:
 async def test_row_8_4_handle_session_expiration_of_standby(zookeeper: ZooKeeper) -> None:
     settings = _settings(zookeeper.connect)
     async with people(settings, "e0", "e1") as (e0, e1):
-        e0.join()
-        await e0.is_(Role.ACTIVE)
-        e1.join()
-        await e1.is_(Role.STANDBY)
+        await seated(e0, e1)
         await e1.vanish()
         await until(lambda: e1.told.count("standby") == 2, "standby again")
         assert "neutral" in e1.told
@@ -143,8 +133,7 @@ async def test_row_8_4_dont_join_election_on_disconnect_and_reconnect(tmp_path: 
         wait_for_zookeeper(server)
         settings = _settings(server.connect)
         async with people(settings, "never", "left") as (never, left):
-            left.join()
-            await left.is_(Role.ACTIVE)
+            await seated(left)
             left.elector.quit(keep_breadcrumb=False)
             await left.elector.settled()
             await asyncio.to_thread(server.process.kill)
@@ -166,9 +155,6 @@ async def test_row_8_4_set_zookeeper_acls_on_parent_znode_name(zookeeper: ZooKee
     async with connected(closed, deadline_seconds=WAIT_SECONDS) as session:
         await ensure_parent(session, closed)
         assert await session.acl(settings.scope) == Done((frozenset(closed.acl), 1))
-
-
-# -- 8.3, what concerns znodes -----------------------------------------------------------------
 
 
 @pytest.mark.row("8.3 testGetActiveData")
@@ -234,17 +220,13 @@ async def test_row_8_3_without_zk_server() -> None:
     assert time.monotonic() - began < 10
 
 
-# -- 8.13 ------------------------------------------------------------------------------------
-
-
 @pytest.mark.row("8.13 11")
 async def test_8_13_11_a_breadcrumb_that_changed_hands_is_not_deleted(
     zookeeper: ZooKeeper,
 ) -> None:
     settings = _settings(zookeeper.connect)
     async with people(settings, "a") as (a,):
-        a.join()
-        await a.is_(Role.ACTIVE)
+        await seated(a)
         async with connected(settings, deadline_seconds=WAIT_SECONDS) as session:
             assert await session.write(settings.breadcrumb, b"other", version=0) == Done(1)
             a.elector.quit(keep_breadcrumb=False)
@@ -260,10 +242,7 @@ async def test_8_13_11_a_breadcrumb_whose_deletion_is_lost_only_costs_a_fence(
     zookeeper: ZooKeeper,
 ) -> None:
     async with people(_settings(zookeeper.connect), "a", "b") as (a, b):
-        a.join()
-        await a.is_(Role.ACTIVE)
-        b.join()
-        await b.is_(Role.STANDBY)
+        await seated(a, b)
         session = _session(a)
         session._client.over = True  # neither the deletion nor the release arrives
         a.elector.quit(keep_breadcrumb=False)
@@ -297,8 +276,7 @@ async def test_8_13_12_a_create_whose_answer_was_lost_is_found_to_be_ours(
 
     monkeypatch.setattr(Session, "transact", losing)
     async with people(settings, "a") as (a,):
-        a.join()
-        await a.is_(Role.ACTIVE)
+        await seated(a)
         assert tried == [settings.lock], "found by its owner, not created again"
 
 
@@ -349,8 +327,7 @@ async def test_a_trouble_of_the_servers_that_passes_is_no_reason_to_give_up(
 
     async with people(settings, "a") as (a,):
         monkeypatch.setattr(Session, "transact", failing)
-        a.join()
-        await a.is_(Role.ACTIVE)
+        await seated(a)
         assert (failed, a.told) == ([settings.lock], ["active"])
 
 
@@ -358,10 +335,7 @@ async def test_a_trouble_of_the_servers_that_passes_is_no_reason_to_give_up(
 async def test_8_13_13_each_reconnect_arms_exactly_one_watch(zookeeper: ZooKeeper) -> None:
     settings = _settings(zookeeper.connect)
     async with people(settings, "a", "b") as (a, b):
-        a.join()
-        await a.is_(Role.ACTIVE)
-        b.join()
-        await b.is_(Role.STANDBY)
+        await seated(a, b)
         client = _session(b)._client
         for _ in range(3):
             told = len(b.told)
@@ -386,10 +360,7 @@ async def test_8_13_20_clocks_that_jump_move_nobody(
 ) -> None:
     true_time = time.time
     async with people(_settings(zookeeper.connect), "a", "b") as (a, b):
-        a.join()
-        await a.is_(Role.ACTIVE)
-        b.join()
-        await b.is_(Role.STANDBY)
+        await seated(a, b)
         for jump in (86_400.0, -86_400.0, 0.0):
             monkeypatch.setattr(time, "time", lambda jump=jump: true_time() + jump)
             await _quiet(a, b)  # some looks, under the wrong clock

@@ -25,7 +25,7 @@ from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
 from ha.elector.zookeeper.tls import Tls
 from ha.elector.zookeeper.znodes import connected, ensure_parent
 from tests.ha.elector.certificates import Authority
-from tests.ha.elector.people import people
+from tests.ha.elector.people import people, seated
 from tests.ha.zkfc.site import Site
 
 SERVERS = {"named": ("127.0.0.1", "localhost"), "elsewhere": ("zookeeper.example",)}
@@ -56,8 +56,6 @@ _scopes = itertools.count(1)
 
 @dataclass
 class Secured:
-    """A server for each certificate, and what clients need."""
-
     ports: dict[str, int]
     authority: Authority
     others: Authority
@@ -101,10 +99,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 async def test_an_election_by_certificates_alone(secured: Secured) -> None:
     settings = secured.settings(secured.tls())
     async with people(settings, "a", "b") as (a, b):
-        a.join()
-        await a.is_(Role.ACTIVE)
-        b.join()
-        await b.is_(Role.STANDBY)
+        await seated(a, b)
         async with connected(settings, deadline_seconds=WAIT_SECONDS) as session:
             found = await session.acl(settings.lock)
         assert isinstance(found, Done)
@@ -230,9 +225,6 @@ async def test_a_renewed_certificate_is_used_at_the_next_connection(secured: Sec
     good.write_bytes(content)
     async with connected(settings, deadline_seconds=WAIT_SECONDS):
         pass
-
-
-# -- configuration ---------------------------------------------------------------------------
 
 
 def _configuration(folder: Path, **settings: str) -> Configuration:

@@ -4,31 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from ha.elector import events as on
 from ha.elector.actions import Action
 from ha.elector.core import step
-from ha.elector.events import (
-    BreadcrumbRead,
-    BreadcrumbWritten,
-    Event,
-    JoinRequested,
-    LockChanged,
-    LockCreated,
-    LockGone,
-    LockSeen,
-    LockTaken,
-    LookDue,
-    LookUnanswered,
-    OldActiveFenced,
-    OutcomeUnknown,
-    Promoted,
-    QuitRequested,
-    RequestRefused,
-    SessionExpired,
-    SessionOpened,
-    SessionRefused,
-    SessionSuspended,
-    TakeoverFailed,
-)
 from ha.elector.model import AttemptNumber, Breadcrumb, SessionNumber, Term
 from ha.elector.state import ElectorState
 from tests.transitions import explored, same_as
@@ -45,25 +23,41 @@ CRUMBS = (
 )
 
 
-def events(state: ElectorState) -> Iterator[Event]:
+def events(state: ElectorState) -> Iterator[on.Event]:
     """Yield those of the present session and attempt, and of those before."""
-    yield from (JoinRequested(b"me"), JoinRequested(b""), LookDue())
+    yield from (on.JoinRequested(b"me"), on.JoinRequested(b""), on.LookDue())
     for keep in (False, True):
-        yield from (QuitRequested(keep), QuitRequested(keep, "told"))
+        yield from (on.QuitRequested(keep), on.QuitRequested(keep, "told"))
     for session in (state.session, SessionNumber(state.session - 1)):
-        yield from (SessionOpened(session), SessionSuspended(session), SessionExpired(session))
-        yield from (SessionRefused(session, "why"), LockCreated(session), LockTaken(session))
-        yield from (LockSeen(session, ours=True), LockSeen(session, ours=False), LockGone(session))
-        yield from (LockChanged(session), LookUnanswered(session))
-        yield from (OutcomeUnknown(session, "a"), RequestRefused(session, "a", "why"))
+        yield from (
+            on.SessionOpened(session),
+            on.SessionSuspended(session),
+            on.SessionExpired(session),
+        )
+        yield from (
+            on.SessionRefused(session, "why"),
+            on.LockCreated(session),
+            on.LockTaken(session),
+        )
+        yield from (
+            on.LockSeen(session, ours=True),
+            on.LockSeen(session, ours=False),
+            on.LockGone(session),
+        )
+        yield from (on.LockChanged(session), on.LookUnanswered(session))
+        yield from (on.OutcomeUnknown(session, "a"), on.RequestRefused(session, "a", "why"))
         for attempt in (state.attempt, AttemptNumber(state.attempt - 1)):
-            yield from (BreadcrumbRead(session, attempt, crumb) for crumb in CRUMBS)
-            yield BreadcrumbWritten(session, attempt, 1)
+            yield from (on.BreadcrumbRead(session, attempt, crumb) for crumb in CRUMBS)
+            yield on.BreadcrumbWritten(session, attempt, 1)
     for attempt in (state.attempt, AttemptNumber(state.attempt - 1)):
-        yield from (OldActiveFenced(attempt), Promoted(attempt), TakeoverFailed(attempt, "why"))
+        yield from (
+            on.OldActiveFenced(attempt),
+            on.Promoted(attempt),
+            on.TakeoverFailed(attempt, "why"),
+        )
 
 
-def took(state: ElectorState, event: Event) -> tuple[ElectorState, tuple[Action, ...]]:
+def took(state: ElectorState, event: on.Event) -> tuple[ElectorState, tuple[Action, ...]]:
     result = step(state, event)
     return result.state, result.actions
 

@@ -28,7 +28,7 @@ from ha.elector.zookeeper.outcome import Done, Doubt, SessionState, Unknown
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected
 from tests import ROOT
-from tests.ha.elector.people import Person, people
+from tests.ha.elector.people import Person, people, seated
 from tests.ha.zkfc.zkfc_world import until
 
 SESSION_SECONDS = 5.0
@@ -162,8 +162,7 @@ async def _noticed_silence_after_seconds(zookeeper: ZooKeeper) -> float:
 @pytest.mark.zookeeper
 async def test_trap_12_the_end_of_kazoos_thread_costs_one_session(zookeeper: ZooKeeper) -> None:
     async with people(_settings(zookeeper.connect), "a") as (a,):
-        a.join()
-        await a.is_(Role.ACTIVE)
+        await seated(a)
         number, session = a.keeper.session_id, a.keeper._sessions[max(a.keeper._sessions)]
 
         def bug(*_: object) -> None:
@@ -178,8 +177,7 @@ async def test_trap_12_the_end_of_kazoos_thread_costs_one_session(zookeeper: Zoo
 @pytest.mark.zookeeper
 async def test_trap_15_a_busy_loop_costs_no_session(zookeeper: ZooKeeper) -> None:
     async with people(_settings(zookeeper.connect, timeout=2.0), "a") as (a,):
-        a.join()
-        await a.is_(Role.ACTIVE)
+        await seated(a)
         number = a.keeper.session_id
         time.sleep(3.0)  # the loop's only thread, for longer than the session
         await asyncio.sleep(0.5)
@@ -208,8 +206,7 @@ async def test_trap_21_the_lock_of_our_own_dead_session_is_waited_for(zookeeper:
     # As after kill -9 of a controller: its lock lies there until its session expires.
     settings = _settings(zookeeper.connect, timeout=2.0)
     async with people(settings, "a") as (a,):
-        a.join()
-        await a.is_(Role.ACTIVE)
+        await seated(a)
         client = a.keeper._sessions[max(a.keeper._sessions)]._client
         client._stopped.set()  # no reconnect, and no word of leaving
         client._connection._socket.shutdown(2)

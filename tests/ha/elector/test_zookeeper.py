@@ -24,7 +24,7 @@ from ha.elector.zookeeper.outcome import Done, Refusal, Refused, SessionState, U
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected
 from ha.zkfc.surroundings.surroundings import REAL_WORLD
-from tests.ha.elector.people import people
+from tests.ha.elector.people import people, seated
 from tests.ha.zkfc.zkfc_world import free_port, until
 
 pytestmark = pytest.mark.zookeeper
@@ -43,10 +43,7 @@ def _settings(zookeeper: ZooKeeper, *, timeout: float = 5.0) -> ZooKeeperSetting
 
 async def test_active_and_standby_change_places(zookeeper: ZooKeeper) -> None:
     async with people(_settings(zookeeper), "a", "b") as (a, b):
-        a.join()
-        await a.is_(Role.ACTIVE)
-        b.join()
-        await b.is_(Role.STANDBY)
+        await seated(a, b)
         a.elector.quit(keep_breadcrumb=True)
         await b.is_(Role.ACTIVE)
         a.join()
@@ -60,8 +57,7 @@ async def test_active_and_standby_change_places(zookeeper: ZooKeeper) -> None:
 async def test_after_quitting_there_is_no_lock_and_nobody_returns(zookeeper: ZooKeeper) -> None:
     settings = _settings(zookeeper)
     async with people(settings, "a") as (a,):
-        a.join()
-        await a.is_(Role.ACTIVE)
+        await seated(a)
         a.elector.quit(keep_breadcrumb=False)
         await a.elector.settled()
         assert a.role is Role.INIT
@@ -88,24 +84,21 @@ async def test_who_leaves_deletes_no_lock_but_its_own(zookeeper: ZooKeeper) -> N
 
 async def test_a_failed_takeover_leaves_the_election(zookeeper: ZooKeeper) -> None:
     async with people(_settings(zookeeper), "a", "b") as (a, b):
-        a.join()
-        await a.is_(Role.ACTIVE)
+        await seated(a)
         b.refuse_to_fence = True
         b.join()
         await b.is_(Role.STANDBY)
         a.elector.quit(keep_breadcrumb=True)
         await until(lambda: "failed: switched off" in b.told, "failed")
         await b.is_(Role.INIT)
-        a.join()
-        await a.is_(Role.ACTIVE)
+        await seated(a)
         assert not any(word.startswith("fence") for word in a.told)  # its own breadcrumb
 
 
 async def test_a_lock_deleted_by_hand_is_taken_again(zookeeper: ZooKeeper) -> None:
     settings = _settings(zookeeper)
     async with people(settings, "a") as (a,):
-        a.join()
-        await a.is_(Role.ACTIVE)
+        await seated(a)
         async with connected(settings, deadline_seconds=5.0) as session:
             assert await session.delete(settings.lock) == Done(None)
         await until(lambda: a.told == ["active", "neutral", "active"], "again")
@@ -114,10 +107,7 @@ async def test_a_lock_deleted_by_hand_is_taken_again(zookeeper: ZooKeeper) -> No
 async def test_looking_often_leaves_one_watch(zookeeper: ZooKeeper) -> None:
     settings = _settings(zookeeper)
     async with people(settings, "a", "b") as (a, b):
-        a.join()
-        await a.is_(Role.ACTIVE)
-        b.join()
-        await b.is_(Role.STANDBY)
+        await seated(a, b)
         client = next(iter(b.keeper._sessions.values()))._client
         await until(lambda: len(client._data_watchers[settings.lock]) == 1, "watched")
         await asyncio.sleep(0.7)  # three looks; their number is what is tested

@@ -26,8 +26,6 @@ QUICK_ROUNDS = HealthSettings(
 
 @dataclass
 class Ear:
-    """Notes what the monitor says."""
-
     heard: list[object] = field(default_factory=list)
     outcomes: list[core.ProbeOutcome] = field(default_factory=list)
     raise_once: Exception | None = None

@@ -157,8 +157,6 @@ class JavaService:
 
 @dataclass(slots=True)
 class JavaZkfc:
-    """ZKFCProtocol in Python for Hadoop's server."""
-
     refusal: JavaObject = None
     ceded: list[int] = field(default_factory=list)
 

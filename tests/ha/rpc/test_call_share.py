@@ -20,8 +20,6 @@ LIMITS = RpcLimits(max_calls=16, max_calls_per_connection=16)
 
 @dataclass(eq=False)
 class Peer:
-    """A connection as the share sees it."""
-
     user: str
     privileged: bool = False
 

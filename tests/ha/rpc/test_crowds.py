@@ -19,8 +19,6 @@ LIMITS = RpcLimits(
 
 
 class Peer:
-    """A connection as the seats see it."""
-
     def __init__(
         self,
         seats: ConnectionTable,

@@ -34,8 +34,6 @@ def peer() -> Iterator[rpc_java_peer.JavaPeer]:
 
 
 class Ours:
-    """Our service, for Java clients."""
-
     def __init__(self) -> None:
         self.says = ServiceStatus(ServiceState.STANDBY, ready_to_become_active=True)
         self.refusal: ServiceRefused | None = None

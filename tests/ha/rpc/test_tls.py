@@ -36,11 +36,10 @@ LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop] | None] = {
     "uvloop": fast_loop,
 }
 Scene = Callable[[], Coroutine[Any, Any, None]]
+Play = Callable[[Scene], None]
 
 
 class Unwritten:
-    """Keeps audit lines."""
-
     def __init__(self) -> None:
         self.entries: list[Entry] = []
 
@@ -54,7 +53,7 @@ def authority(tmp_path: Path) -> Authority:
 
 
 @pytest.fixture(params=LOOPS)
-def play(request: pytest.FixtureRequest) -> Callable[[Scene], None]:
+def play(request: pytest.FixtureRequest) -> Play:
     """Return a function that runs a scene on one of the loops."""
 
     def run(scene: Scene) -> None:
@@ -121,9 +120,7 @@ async def cede(port: int, protocol: str = ZKFC_PROTOCOL) -> str:
     return "done"
 
 
-def test_the_role_in_the_certificate_decides(
-    authority: Authority, play: Callable[[Scene], None]
-) -> None:
+def test_the_role_in_the_certificate_decides(authority: Authority, play: Play) -> None:
     own, peer = authority.holder(Role.ZKFC, "nn1"), authority.holder(Role.ZKFC, "nn2")
     journal = authority.holder(Role.JOURNALNODE, "jn1")
     other = TlsFiles(authority.issue(Role.ZKFC, "nn3", cluster="c2"), 1)
@@ -143,9 +140,7 @@ def test_the_role_in_the_certificate_decides(
     play(scene)
 
 
-def test_no_thread_reads_what_only_the_loop_can_decipher(
-    authority: Authority, play: Callable[[Scene], None]
-) -> None:
+def test_no_thread_reads_what_only_the_loop_can_decipher(authority: Authority, play: Play) -> None:
     own, peer = authority.holder(Role.ZKFC, "nn1"), authority.holder(Role.ZKFC, "nn2")
     threads: list[Message] = []
 
@@ -162,9 +157,7 @@ def test_no_thread_reads_what_only_the_loop_can_decipher(
     play(scene)
 
 
-def test_a_certificate_of_another_cluster_is_told_so(
-    authority: Authority, play: Callable[[Scene], None]
-) -> None:
+def test_a_certificate_of_another_cluster_is_told_so(authority: Authority, play: Play) -> None:
     own = authority.holder(Role.ZKFC, "nn1")
     other = TlsFiles(authority.issue(Role.ADMIN, "x", cluster="c2"), 1)
 
@@ -187,9 +180,7 @@ def _greeting() -> bytes:
     return PREAMBLE + encode_context(bytes(16), ZKFC_PROTOCOL, "root", None)
 
 
-def test_plain_bytes_come_in_by_the_same_port(
-    authority: Authority, play: Callable[[Scene], None]
-) -> None:
+def test_plain_bytes_come_in_by_the_same_port(authority: Authority, play: Play) -> None:
     own = authority.holder(Role.ZKFC, "nn1")
 
     async def scene() -> None:
@@ -199,9 +190,7 @@ def test_plain_bytes_come_in_by_the_same_port(
     play(scene)
 
 
-def test_a_server_of_another_role_is_not_spoken_to(
-    authority: Authority, play: Callable[[Scene], None]
-) -> None:
+def test_a_server_of_another_role_is_not_spoken_to(authority: Authority, play: Play) -> None:
     own, caller = authority.holder(Role.ZKFC, "nn1"), authority.holder(Role.ZKFC, "nn2")
 
     async def scene() -> None:
@@ -215,7 +204,7 @@ def test_a_server_of_another_role_is_not_spoken_to(
 
 
 def test_a_server_without_tls_is_called_in_plain_in_permissive_alone(
-    authority: Authority, play: Callable[[Scene], None]
+    authority: Authority, play: Play
 ) -> None:
     caller = authority.holder(Role.ZKFC, "nn2")
 
@@ -238,7 +227,7 @@ def test_a_server_without_tls_is_called_in_plain_in_permissive_alone(
 
 
 def test_who_is_revoked_loses_its_open_connections(
-    authority: Authority, play: Callable[[Scene], None], tmp_path: Path
+    authority: Authority, play: Play, tmp_path: Path
 ) -> None:
     own, peer = authority.holder(Role.ZKFC, "nn1"), authority.holder(Role.ZKFC, "nn2")
     other = authority.holder(Role.ZKFC, "nn3")
@@ -262,7 +251,7 @@ def test_who_is_revoked_loses_its_open_connections(
 
 @pytest.mark.parametrize("in_time", [True, False])
 def test_a_call_may_end_behind_its_callers_certificate_for_a_while(
-    authority: Authority, play: Callable[[Scene], None], in_time: bool
+    authority: Authority, play: Play, in_time: bool
 ) -> None:
     """End the connection then; a call that takes long is cut off."""
     present = [now()]
@@ -303,7 +292,7 @@ async def _opened(port: int) -> RpcConnection:
 
 
 def test_who_says_nothing_gives_way(
-    authority: Authority, play: Callable[[Scene], None], monkeypatch: pytest.MonkeyPatch
+    authority: Authority, play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(peeking, "MOST_UNKNOWN", 3)
     own, peer = authority.holder(Role.ZKFC, "nn1"), authority.holder(Role.ZKFC, "nn2")
@@ -320,9 +309,7 @@ def test_who_says_nothing_gives_way(
     play(scene)
 
 
-def test_who_hangs_up_in_a_handshake_is_told_of_in_words(
-    authority: Authority, play: Callable[[Scene], None]
-) -> None:
+def test_who_hangs_up_in_a_handshake_is_told_of_in_words(authority: Authority, play: Play) -> None:
     own = authority.holder(Role.ZKFC, "nn1")
 
     async def scene() -> None:
@@ -340,9 +327,7 @@ def test_who_hangs_up_in_a_handshake_is_told_of_in_words(
     play(scene)
 
 
-def test_strict_makes_clients_of_local_users(
-    authority: Authority, play: Callable[[Scene], None]
-) -> None:
+def test_strict_makes_clients_of_local_users(authority: Authority, play: Play) -> None:
     own = authority.holder(Role.ZKFC, "nn1")
 
     async def scene() -> None:

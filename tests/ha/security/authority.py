@@ -52,7 +52,6 @@ class Authority:
         return out
 
     def holder(self, role: Role, name: str, *, hosts: Sequence[str] = LOCAL) -> TlsFiles:
-        """Make a new certificate, looked at whenever the test asks for it."""
         return TlsFiles(self.issue(role, name, hosts=hosts), CHECK_SECONDS)
 
 

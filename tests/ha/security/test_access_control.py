@@ -3,29 +3,22 @@
 import pytest
 
 from ha.conf.keys.security import Mode
+from ha.security import caller as callers
 from ha.security.access_control import AccessControl
-from ha.security.caller import (
-    Caller,
-    Role,
-    certified_caller,
-    local_caller,
-    refused_caller,
-    unproven,
-)
 from ha.security.decision import Action, Denied, decide
 from ha.security.rights import RIGHTS
 from tests.ha.security.test_unproven import Lines
 
 OWN_UID = 500
 CALLERS = {
-    "root": local_caller(0, OWN_UID, "127.0.0.1:1"),
-    "another user": local_caller(1234, OWN_UID, "127.0.0.1:2").named("alice"),
-    "nobody": unproven("10.9.9.9:3"),
-    "who hides": unproven("127.0.0.1:4", provable=True),
-    "our NameNode": certified_caller(Role.NAMENODE, "nn1", "10.0.0.1:5"),
-    "another NameNode": certified_caller(Role.NAMENODE, "nn9", "10.0.0.9:6"),
-    "a controller": certified_caller(Role.ZKFC, "nn1", "10.0.0.1:7"),
-    "who was revoked": refused_caller("its certificate was revoked", "10.0.0.1:8"),
+    "root": callers.local_caller(0, OWN_UID, "127.0.0.1:1"),
+    "another user": callers.local_caller(1234, OWN_UID, "127.0.0.1:2").named("alice"),
+    "nobody": callers.unproven("10.9.9.9:3"),
+    "who hides": callers.unproven("127.0.0.1:4", provable=True),
+    "our NameNode": callers.certified_caller(callers.Role.NAMENODE, "nn1", "10.0.0.1:5"),
+    "another NameNode": callers.certified_caller(callers.Role.NAMENODE, "nn9", "10.0.0.9:6"),
+    "a controller": callers.certified_caller(callers.Role.ZKFC, "nn1", "10.0.0.1:7"),
+    "who was revoked": callers.refused_caller("its certificate was revoked", "10.0.0.1:8"),
 }
 
 
@@ -42,7 +35,9 @@ def test_asked_three_times_by_all_callers_in_turns(mode: Mode) -> None:
                     agree(access, caller, face, name, lines)
 
 
-def agree(access: AccessControl, caller: Caller, face: str, name: str, lines: Lines) -> None:
+def agree(
+    access: AccessControl, caller: callers.Caller, face: str, name: str, lines: Lines
+) -> None:
     decided = decide(access.policy, caller, Action(face, name))
     allowed = not isinstance(decided, Denied)
     before = len(lines.entries)

@@ -108,8 +108,6 @@ def test_what_was_written_last_is_forgotten_last() -> None:
 
 
 class Lines:
-    """An audit in memory."""
-
     def __init__(self) -> None:
         self.entries: list[Entry] = []
 

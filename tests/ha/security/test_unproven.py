@@ -26,8 +26,6 @@ HOST = "127.0.0.1"
 
 
 class Lines:
-    """An audit in memory."""
-
     def __init__(self) -> None:
         self.entries: list[Entry] = []
 

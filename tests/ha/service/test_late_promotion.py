@@ -21,8 +21,6 @@ SECONDS = 30.0
 
 
 class Toy:
-    """Becomes whatever it is ordered to be."""
-
     def __init__(self) -> None:
         self.told: list[str] = ["standby"]
         self.gone_until = -1.0

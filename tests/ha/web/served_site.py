@@ -60,7 +60,6 @@ class Shown:
 async def served(
     shown: Shown, *, port: int = 0, most_viewers: int = MOST_VIEWERS
 ) -> AsyncIterator[ClusterPoller]:
-    """Serve the site until the end of the block."""
     looker = ClusterPoller(shown.look, every_seconds=EVERY_SECONDS)
     hosts = allowed_hosts(HOST, "", ())
     site = Site(shown.view.nameservice, looker, shown.history, hosts, most_viewers=most_viewers)
@@ -75,7 +74,6 @@ async def served(
 
 @asynccontextmanager
 async def browser() -> AsyncIterator["Browser"]:
-    """Run a Chromium without a window."""
     from playwright.async_api import async_playwright
 
     async with async_playwright() as playwright:
@@ -178,7 +176,6 @@ async def each_page_is_in_reach() -> None:
 
 
 async def resized(page: Any, width_and_height: tuple[int, int]) -> None:  # noqa: ANN401 - playwright's page
-    """Give the page's window this size."""
     width, height = width_and_height
     await page.set_viewport_size({"width": width, "height": height})
 

@@ -11,8 +11,6 @@ NEVER_SECONDS = 3600.0
 
 
 class Looks:
-    """Looks that a test counts, and may let wait or fail."""
-
     def __init__(self) -> None:
         self.count = 0
         self.view = HEALTHY

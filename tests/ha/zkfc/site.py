@@ -24,10 +24,8 @@ main()
 
 
 class Site:
-    """A configuration folder of one nameservice with two NameNodes."""
-
     def __init__(self, directory: Path, zookeeper: str, namenode_port: int = 1) -> None:
-        self.nameservice = f"cli{next(_names)}"
+        self.nameservice, self.zookeeper = f"cli{next(_names)}", zookeeper
         self.directory = directory / self.nameservice
         self.directory.mkdir()
         self.http_port = free_port()

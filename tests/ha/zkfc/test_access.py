@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.conf.configuration import load_configuration
 from ha.conf.topology import HostPort
 from ha.service.errors import AccessDenied
@@ -15,7 +14,7 @@ from ha.service.model import ServiceState
 from ha.service.zkfc_client import ZkfcClient
 from ha.zkfc.settings.access_list import AccessList, groups_here
 from ha.zkfc.settings.settings import ZkfcSettings, zkfc_settings
-from tests.ha.zkfc.zkfc_world import Node, World, world
+from tests.ha.zkfc.zkfc_world import Node, World, Worlds
 
 LISTS = {
     "": AccessList(),
@@ -84,10 +83,8 @@ async def cede(node: Node, user: str) -> None:
 
 
 @pytest.mark.zookeeper
-async def test_only_administrators_and_the_own_user_may_ask(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(zookeeper.connect, tmp_path) as here:
+async def test_only_administrators_and_the_own_user_may_ask(worlds: Worlds) -> None:
+    async with worlds() as here:
         one = await _guarded(here, AccessList(frozenset({"ann"})), AccessList(everybody=True))
         await cede(one, "ann")
         await cede(one, one.zkfc._settings.user)
@@ -105,10 +102,8 @@ async def test_only_administrators_and_the_own_user_may_ask(
 
 
 @pytest.mark.zookeeper
-async def test_nobody_has_a_controller_stay_away_for_weeks(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(zookeeper.connect, tmp_path) as here:
+async def test_nobody_has_a_controller_stay_away_for_weeks(worlds: Worlds) -> None:
+    async with worlds() as here:
         here.settings_hook = lambda settings: replace(settings, max_cede_seconds=0.2)
         one = await here.add("nn1")
         await here.start(one)
@@ -121,8 +116,8 @@ async def test_nobody_has_a_controller_stay_away_for_weeks(
 
 
 @pytest.mark.zookeeper
-async def test_the_service_level_list_applies_first(zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    async with world(zookeeper.connect, tmp_path) as here:
+async def test_the_service_level_list_applies_first(worlds: Worlds) -> None:
+    async with worlds() as here:
         both = AccessList(frozenset({"ann", "bob"}))
         one = await _guarded(here, both, AccessList(frozenset({"bob"})))
         await cede(one, "bob")

@@ -44,11 +44,8 @@ async def test_format_and_its_codes(zookeeper: ZooKeeper, tmp_path: Path) -> Non
     assert (await site.run("-formatZK", "-nonInteractive"))[0] == 2
 
 
-async def test_znodes_are_prepared_where_nobody_can_tell_which_namenode_runs(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
+async def test_znodes_are_prepared_where_nobody_can_tell_which_namenode_runs(site: Site) -> None:
     """Use an operator's machine, or both NameNodes on one: the znode is the nameservice's."""
-    site = Site(tmp_path, zookeeper.connect)
     del site.values["dfs.ha.namenode.id"]
     assert (await site.run("--check-zk"))[0] == 3
     assert (await site.run("--format-zk"))[0] == 0

@@ -1,17 +1,15 @@
 """A drain whose hand-over is denied by the other controller says so to the operator."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.zookeeper.znodes import connected
 from ha.notices.model import Member
 from ha.notices.store import read_members
 from ha.zkfc.settings.settings import ZkfcSettings
 from tests.ha.zkfc.test_notices import drain
-from tests.ha.zkfc.zkfc_world import DEADLINE_SECONDS, is_active, until, world
+from tests.ha.zkfc.zkfc_world import DEADLINE_SECONDS, Worlds, is_active, until
 
 pytestmark = pytest.mark.zookeeper
 
@@ -21,12 +19,8 @@ def _of_another_user(settings: ZkfcSettings) -> ZkfcSettings:
     return replace(settings, user="stranger") if settings.own.namenode == "nn2" else settings
 
 
-async def test_the_denial_is_shown_in_the_members_znode(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(
-        zookeeper.connect, tmp_path, "nn1", "nn2", settings_hook=_of_another_user
-    ) as here:
+async def test_the_denial_is_shown_in_the_members_znode(worlds: Worlds) -> None:
+    async with worlds("nn1", "nn2", settings_hook=_of_another_user) as here:
         one, _ = here.nodes
         await drain(here, one)
         async with connected(here.zookeeper, deadline_seconds=10.0) as session:

@@ -4,11 +4,9 @@ Times are counted from when it stands behind an active of lower rank.
 """
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.zookeeper.znodes import connected
 from ha.health.core import Health, Trouble
 from ha.notices.model import FailoverKind, FailoverRecord, FailoverResult
@@ -43,7 +41,7 @@ from tests.ha.zkfc.test_standing import (
     candidacy,
     inside,
 )
-from tests.ha.zkfc.zkfc_world import world
+from tests.ha.zkfc.zkfc_world import Worlds
 
 AFTER = 60.0
 LOWER = replace(PEER, state="active", priority=50)
@@ -157,12 +155,10 @@ def test_w26_after_repeated_failovers_it_stays_until_they_are_long_ago() -> None
 @pytest.mark.row("W26")
 @pytest.mark.zookeeper
 async def test_w26_a_preferred_namenode_that_is_back_takes_the_role_by_a_hand_over(
-    zookeeper: ZooKeeper, tmp_path: Path
+    worlds: Worlds,
 ) -> None:
     ranks = {"nn1": Rank(priority=200, failback_after_seconds=0.5), "nn2": Rank(priority=100)}
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2", settings_hook=ranked(ranks)) as (
-        here
-    ):
+    async with worlds("nn1", "nn2", settings_hook=ranked(ranks)) as (here):
         one, two = here.nodes
         one.gate.shut()
         await here.expire(one)

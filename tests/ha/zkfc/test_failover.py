@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.cluster.zookeeper import (
-    ZooKeeper,
-)
 from ha.elector.model import Role
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.zookeeper.outcome import Done
@@ -16,7 +13,7 @@ from ha.elector.zookeeper.znodes import connected, read_active
 from ha.health.core import Health
 from ha.service.model import ServiceState
 from ha.zkfc.settings.settings import ZkfcSettings
-from tests.ha.zkfc.zkfc_world import DEADLINE_SECONDS, World, until, world
+from tests.ha.zkfc.zkfc_world import DEADLINE_SECONDS, World, Worlds, until
 
 pytestmark = pytest.mark.zookeeper
 
@@ -27,9 +24,7 @@ async def _breadcrumb(here: World) -> bytes | None:
     return outcome.value[0] if isinstance(outcome, Done) else None
 
 
-async def test_a_killed_namenode_is_replaced_before_anything_times_out(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
+async def test_a_killed_namenode_is_replaced_before_anything_times_out(worlds: Worlds) -> None:
     def patient(settings: ZkfcSettings) -> ZkfcSettings:
         health = replace(
             settings.health,
@@ -38,7 +33,7 @@ async def test_a_killed_namenode_is_replaced_before_anything_times_out(
         )
         return replace(settings, health=health)
 
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2", settings_hook=patient) as here:
+    async with worlds("nn1", "nn2", settings_hook=patient) as here:
         one, two = here.nodes
         await one.namenode.die()
         # Its closed connection shows it: no probe is due before the wait is over.
@@ -79,20 +74,17 @@ async def test_fencing_that_fails_keeps_us_standby_and_is_tried_again(
     assert two.zkfc.candidacy.failures == 0
 
 
-async def test_ceding_deletes_the_breadcrumb_and_stopping_keeps_it(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1") as here:
-        (one,) = here.nodes
-        assert await _breadcrumb(here) is not None
-        await one.zkfc.cede(30.0)
-        assert await _breadcrumb(here) is None
-        await one.zkfc.cede(0.0)
-        await here.active(one)
-        await one.stop()
-        assert await _breadcrumb(here) is not None
-        assert await read_active(here.zookeeper, deadline_seconds=5.0) is None
-        assert one.namenode.state is ServiceState.ACTIVE
+async def test_ceding_deletes_the_breadcrumb_and_stopping_keeps_it(alone: World) -> None:
+    (one,) = alone.nodes
+    assert await _breadcrumb(alone) is not None
+    await one.zkfc.cede(30.0)
+    assert await _breadcrumb(alone) is None
+    await one.zkfc.cede(0.0)
+    await alone.active(one)
+    await one.stop()
+    assert await _breadcrumb(alone) is not None
+    assert await read_active(alone.zookeeper, deadline_seconds=5.0) is None
+    assert one.namenode.state is ServiceState.ACTIVE
 
 
 @pytest.mark.row("W14")
@@ -151,10 +143,8 @@ async def test_w4_8_13_2_a_session_lost_during_the_promotion_does_not_make_two_a
     await until(lambda: here.resource.holder is not None, "somebody serves")
 
 
-async def test_settings_of_three_nodes_elect_exactly_one(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2", "nn3") as here:
+async def test_settings_of_three_nodes_elect_exactly_one(worlds: Worlds) -> None:
+    async with worlds("nn1", "nn2", "nn3") as here:
         first = here.nodes[0]
         await first.namenode.die()
         await until(

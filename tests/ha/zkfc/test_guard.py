@@ -125,9 +125,6 @@ async def test_the_thread_finds_a_probe_that_never_ends() -> None:
     assert [one.duty for one in found] == ["probes"]
 
 
-# -- as a process ------------------------------------------------------------------------------
-
-
 class Pair:
     """Two toy NameNodes, each with a real controller, whose first one can be made to hang."""
 

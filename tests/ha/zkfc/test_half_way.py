@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local.cluster.zookeeper import ZooKeeper
 from fencing.model import ShellMethod
 from ha.elector.model import Role, Stage
 from ha.service.model import ServiceState
 from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
-from tests.ha.zkfc.zkfc_world import Node, World, until, world
+from tests.ha.zkfc.zkfc_world import Node, World, until
 
 pytestmark = pytest.mark.zookeeper
 
@@ -78,14 +77,13 @@ async def test_a_controller_stopped_while_fencing_leaves_no_lock(here: World) ->
 
 @pytest.mark.row("8.13 18")
 async def test_8_13_18_a_namenode_that_was_restarted_unnoticed_is_elected_again(
-    zookeeper: ZooKeeper, tmp_path: Path
+    alone: World,
 ) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1") as here:
-        (one,) = here.nodes
-        here.resource.release("nn1")
-        one.namenode.state = ServiceState.STANDBY  # between two probes
-        await until(lambda: one.namenode.active_transitions == 2, "promoted again")
-        await here.active(one)
+    (one,) = alone.nodes
+    alone.resource.release("nn1")
+    one.namenode.state = ServiceState.STANDBY  # between two probes
+    await until(lambda: one.namenode.active_transitions == 2, "promoted again")
+    await alone.active(one)
 
 
 async def test_ceding_half_way_through_a_takeover_ends_it(here: World) -> None:

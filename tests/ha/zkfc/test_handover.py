@@ -3,18 +3,16 @@
 import asyncio
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.conf.topology import HostPort
 from ha.daemon.identity import machine, started_ticks
 from ha.service.errors import AccessDenied, ServiceFailed
 from ha.service.model import ProcessIdentity, ServiceState
 from ha.service.zkfc_client import ZkfcClient
 from ha.zkfc.settings.settings import ZkfcSettings
-from tests.ha.zkfc.zkfc_world import Node, World, until, world
+from tests.ha.zkfc.zkfc_world import Node, World, Worlds, until
 from tests.stand_in import stand_in
 
 pytestmark = pytest.mark.zookeeper
@@ -33,11 +31,9 @@ def _transitions(here: World) -> list[int]:
 
 
 @pytest.mark.row("8.13 7", "W8")
-async def test_w8_8_13_7_a_dead_third_controller_does_not_block_it(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
+async def test_w8_8_13_7_a_dead_third_controller_does_not_block_it(worlds: Worlds) -> None:
     # In Hadoop any silent controller fails a planned failover.
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2", "nn3") as here:
+    async with worlds("nn1", "nn2", "nn3") as here:
         _, two, three = here.nodes
         await three.stop()
         await _to(two)
@@ -46,11 +42,11 @@ async def test_w8_8_13_7_a_dead_third_controller_does_not_block_it(
 
 
 async def test_it_waits_for_no_process_to_end_and_opens_no_session(
-    zookeeper: ZooKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    worlds: Worlds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both cost 20 ms, a quarter of a whole hand-over, and the first of it every task's time."""
     monkeypatch.setattr("ha.zkfc.surroundings.process_watch.EXIT_MILLIS", 60_000)
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
+    async with worlds("nn1", "nn2") as here:
         one, two = here.nodes
         started = started_ticks(os.getpid())
         assert started is not None
@@ -67,23 +63,20 @@ async def test_it_waits_for_no_process_to_end_and_opens_no_session(
         await here.active(two)
 
 
-async def test_one_that_is_just_being_made_standby_is_not_called_active(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
+async def test_one_that_is_just_being_made_standby_is_not_called_active(alone: World) -> None:
     """Play seed 60031 of `./run soak failover`: a success that was none.
 
     nn1 is asked to cede, and its NameNode has become standby or is about to; the lock is still its
     own.  A request for nn1 in this moment was answered that it is active.
     """
-    async with world(zookeeper.connect, tmp_path, "nn1") as here:
-        (one,) = here.nodes
-        async with one.namenode.busy:  # the demotion takes its time
-            ceding = asyncio.create_task(one.zkfc.cede(0.1))
-            await until(lambda: "standby by ZKFC" in one.namenode.seen, "it is asked to stand by")
-            with pytest.raises(ServiceFailed, match="just being made standby"):
-                await _to(one)
-        await ceding
-        await here.active(one)
+    (one,) = alone.nodes
+    async with one.namenode.busy:  # the demotion takes its time
+        ceding = asyncio.create_task(one.zkfc.cede(0.1))
+        await until(lambda: "standby by ZKFC" in one.namenode.seen, "it is asked to stand by")
+        with pytest.raises(ServiceFailed, match="just being made standby"):
+            await _to(one)
+    await ceding
+    await alone.active(one)
 
 
 async def test_of_two_operators_at_once_one_succeeds_and_the_other_is_told_at_once(
@@ -107,10 +100,10 @@ async def test_of_two_operators_at_once_one_succeeds_and_the_other_is_told_at_on
 
 
 async def test_who_waits_for_the_lock_does_not_stand_back_for_another_hand_over(
-    zookeeper: ZooKeeper, tmp_path: Path
+    worlds: Worlds,
 ) -> None:
     """Refuse it: if each of two targets did so for the other's sake, none would take the lock."""
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2", "nn3") as here:
+    async with worlds("nn1", "nn2", "nn3") as here:
         one, two, three = here.nodes
         await here.active(one)
         async with one.namenode.busy:  # the cede takes its time
@@ -127,15 +120,14 @@ async def test_who_waits_for_the_lock_does_not_stand_back_for_another_hand_over(
         await here.active(three if told[0] is not None else two)
 
 
-async def test_strangers_may_not_ask(zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1") as here:
-        (one,) = here.nodes
-        address = HostPort("127.0.0.1", one.zkfc.port)
-        client = await ZkfcClient.open(address, deadline_seconds=5.0, user="mallory")
-        with pytest.raises(AccessDenied, match=r"mallory"):
-            await client.cede_active(1000, deadline_seconds=5.0)
-        await client.close()
-        assert one.namenode.state is ServiceState.ACTIVE
+async def test_strangers_may_not_ask(alone: World) -> None:
+    (one,) = alone.nodes
+    address = HostPort("127.0.0.1", one.zkfc.port)
+    client = await ZkfcClient.open(address, deadline_seconds=5.0, user="mallory")
+    with pytest.raises(AccessDenied, match=r"mallory"):
+        await client.cede_active(1000, deadline_seconds=5.0)
+    await client.close()
+    assert one.namenode.state is ServiceState.ACTIVE
 
 
 async def test_who_is_let_go_while_its_namenode_is_slow_to_stand_by_comes_back_at_once(
@@ -153,9 +145,7 @@ async def test_who_is_let_go_while_its_namenode_is_slow_to_stand_by_comes_back_a
     await here.active(two)
 
 
-async def test_a_hand_over_that_is_given_up_asks_nobody_any_more(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
+async def test_a_hand_over_that_is_given_up_asks_nobody_any_more(worlds: Worlds) -> None:
     """Ask no peer: one that hears it only when all were released would stand back in vain."""
     asked, hung_up = asyncio.Event(), asyncio.Event()
 
@@ -171,9 +161,7 @@ async def test_a_hand_over_that_is_given_up_asks_nobody_any_more(
     def patient(settings: ZkfcSettings) -> ZkfcSettings:
         return replace(settings, graceful_fence_timeout_seconds=300.0)
 
-    async with world(
-        zookeeper.connect, tmp_path, "nn1", "nn2", "nn3", settings_hook=patient
-    ) as here:
+    async with worlds("nn1", "nn2", "nn3", settings_hook=patient) as here:
         _, two, three = here.nodes
         await three.stop()
         async with stand_in(never_answers, three.zkfc_port):

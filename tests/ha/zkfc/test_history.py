@@ -12,7 +12,6 @@ from deploy.local.cluster import zookeeper as cluster_zookeeper
 from deploy.local.cluster.java import find_java
 from deploy.local.cluster.ports import free_ports
 from deploy.local.cluster.processes import Supervisor
-from deploy.local.cluster.zookeeper import ZooKeeper
 from fencing.model import ShellMethod
 from ha.elector import events
 from ha.elector.model import AttemptNumber, SessionNumber
@@ -28,7 +27,7 @@ from ha.zkfc.record.history import History
 from ha.zkfc.record.takeover_record import Asked, AttemptRecord
 from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
 from tests import local_services
-from tests.ha.zkfc.zkfc_world import DEADLINE_SECONDS, World, until, world
+from tests.ha.zkfc.zkfc_world import DEADLINE_SECONDS, World, Worlds, until, world
 
 SESSION = SessionNumber(1)
 
@@ -110,7 +109,6 @@ def test_a_takeover_that_was_left_half_done_says_why(event: events.Event, told: 
 
 
 def an_entry(namenode: str, result: FailoverResult) -> HistoryEntry:
-    """Return one of a failover to this NameNode from another."""
     record = FailoverRecord(
         at=datetime.now(UTC), namenode=namenode, cause="", actor=None, kind=FailoverKind.AUTO,
         result=result, failure=None, phases=(), epoch=None, last_txid=None, previous="nn9",
@@ -138,7 +136,6 @@ def test_who_became_active_last(entries: list[HistoryEntry], active: str) -> Non
 async def records(
     here: World, enough: Callable[[Sequence[FailoverRecord]], object]
 ) -> list[FailoverRecord]:
-    """Return the history, oldest first, once there is enough of it."""
     async with (
         asyncio.timeout(DEADLINE_SECONDS),
         connected(here.zookeeper, deadline_seconds=10.0) as session,
@@ -200,29 +197,26 @@ async def test_a_switchover_is_recorded_with_who_asked_and_a_refused_one_too(her
 
 
 @pytest.mark.zookeeper
-async def test_failures_are_recorded_without_their_secrets_and_do_not_flood(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1") as here:
-        (one,) = here.nodes
-        method = ShellMethod("echo --password hunter2; exit 3")
+async def test_failures_are_recorded_without_their_secrets_and_do_not_flood(alone: World) -> None:
+    (one,) = alone.nodes
+    method = ShellMethod("echo --password hunter2; exit 3")
 
-        def hook(settings: ZkfcSettings) -> ZkfcSettings:
-            return replace(settings, fencing={"": FencingPlan(methods=(method,))})
+    def hook(settings: ZkfcSettings) -> ZkfcSettings:
+        return replace(settings, fencing={"": FencingPlan(methods=(method,))})
 
-        here.settings_hook = hook
-        two = await here.add("nn2")
-        await here.start(two)
-        await here.standby(two)
-        await one.namenode.die()
-        await until(lambda: two.zkfc.attempts.number >= 4, "four attempts")
-        found = await records(here, lambda found: len(found) >= 3)
-        failed = [one for one in found if one.result is FailoverResult.FAILED]
-        assert "Unable to fence" in (failed[0].failure or "")
-        assert failed[0].fencing[-1].result == "failed"
-        assert failed[0].fencing[-1].detail == "exit status 3"
-        assert "hunter2" not in repr(found)
-        assert "hunter2" not in repr(two.zkfc.attempts.last)
+    alone.settings_hook = hook
+    two = await alone.add("nn2")
+    await alone.start(two)
+    await alone.standby(two)
+    await one.namenode.die()
+    await until(lambda: two.zkfc.attempts.number >= 4, "four attempts")
+    found = await records(alone, lambda found: len(found) >= 3)
+    failed = [one for one in found if one.result is FailoverResult.FAILED]
+    assert "Unable to fence" in (failed[0].failure or "")
+    assert failed[0].fencing[-1].result == "failed"
+    assert failed[0].fencing[-1].detail == "exit status 3"
+    assert "hunter2" not in repr(found)
+    assert "hunter2" not in repr(two.zkfc.attempts.last)
 
 
 async def test_a_failure_that_repeats_itself_does_not_drive_the_others_out() -> None:
@@ -259,9 +253,7 @@ async def test_a_history_that_cannot_be_written_delays_nothing_and_is_written_la
 
 
 @pytest.mark.zookeeper
-async def test_a_record_whose_write_had_no_answer_is_not_written_twice(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
+async def test_a_record_whose_write_had_no_answer_is_not_written_twice(worlds: Worlds) -> None:
     """Play the schedule: the create is done, the answer is lost, and the history tries again."""
     calls = 0
 
@@ -273,7 +265,7 @@ async def test_a_record_whose_write_had_no_answer_is_not_written_twice(
             raise TimeoutError
         return number
 
-    async with world(zookeeper.connect, tmp_path, "nn1") as here:
+    async with worlds("nn1") as here:
         settings = here.nodes[0].zkfc._settings
         history = History(settings, append=losing)
         await records(here, lambda found: len(found) == 1)
@@ -299,35 +291,31 @@ async def test_a_lock_that_was_made_after_a_takeover_is_not_called_its_lock(here
 
 
 @pytest.mark.zookeeper
-async def test_a_bug_in_the_history_costs_one_record_and_never_the_controller(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1") as here:
-        (one,) = here.nodes
-        await records(here, lambda found: len(found) == 1)
-        one.zkfc.history.add(an_attempt(finished_at="no time at all"))
-        one.zkfc.history.add(an_attempt(previous="nn9"))
-        found = await records(here, lambda found: len(found) == 2)
-        assert found[-1].previous == "nn9"
-        one.check()
+async def test_a_bug_in_the_history_costs_one_record_and_never_the_controller(alone: World) -> None:
+    (one,) = alone.nodes
+    await records(alone, lambda found: len(found) == 1)
+    one.zkfc.history.add(an_attempt(finished_at="no time at all"))
+    one.zkfc.history.add(an_attempt(previous="nn9"))
+    found = await records(alone, lambda found: len(found) == 2)
+    assert found[-1].previous == "nn9"
+    one.check()
 
 
 @pytest.mark.zookeeper
 async def test_a_breadcrumb_that_nobody_can_read_is_not_told_as_if_there_were_none(
-    zookeeper: ZooKeeper, tmp_path: Path
+    alone: World,
 ) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1") as here:
-        (one,) = here.nodes
-        await one.zkfc.cede(60.0)
-        async with connected(here.zookeeper, deadline_seconds=10.0) as session:
-            made = await session.create(here.zookeeper.breadcrumb, b"garbage")
-            assert made == Done(None)
-        await one.zkfc.cede(0.0)
-        failed = (await records(here, lambda found: len(found) > 1))[-1]
-        assert "what is recorded of an earlier active cannot be read" in failed.cause
-        assert failed.failure is not None
-        assert "no ActiveNodeInfo" in failed.failure
-        assert "--format-zk" in failed.failure
+    (one,) = alone.nodes
+    await one.zkfc.cede(60.0)
+    async with connected(alone.zookeeper, deadline_seconds=10.0) as session:
+        made = await session.create(alone.zookeeper.breadcrumb, b"garbage")
+        assert made == Done(None)
+    await one.zkfc.cede(0.0)
+    failed = (await records(alone, lambda found: len(found) > 1))[-1]
+    assert "what is recorded of an earlier active cannot be read" in failed.cause
+    assert failed.failure is not None
+    assert "no ActiveNodeInfo" in failed.failure
+    assert "--format-zk" in failed.failure
 
 
 KINDS: dict[str, tuple[dict[str, object], str | None, FailoverKind]] = {

@@ -5,11 +5,9 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.conf.topology import HostPort
 from ha.elector.keeper import KazooKeeper
 from ha.elector.model import Role
@@ -19,7 +17,7 @@ from ha.service.model import ServiceState
 from ha.service.zkfc_client import ZkfcClient
 from ha.zkfc.process.controller import Controller
 from tests.ha.zkfc.toy_namenode import HOST
-from tests.ha.zkfc.zkfc_world import Node, World, free_port, until, world
+from tests.ha.zkfc.zkfc_world import Node, World, Worlds, free_port, until
 
 pytestmark = pytest.mark.zookeeper
 
@@ -43,10 +41,10 @@ async def second_zkfc(here: World, node: Node) -> AsyncIterator[Controller]:
 
 @pytest.mark.row("W22")
 async def test_w22_a_second_controller_waits_and_takes_its_place_when_the_first_ends(
-    zookeeper: ZooKeeper, tmp_path: Path
+    worlds: Worlds,
 ) -> None:
     async with (
-        world(zookeeper.connect, tmp_path, "nn1") as here,
+        worlds("nn1") as here,
         second_zkfc(here, here.nodes[0]) as second,
     ):
         node = here.nodes[0]

@@ -1,15 +1,12 @@
 """Pause, drain, rank and observers on a real ZooKeeper."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
-from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.model import Role
 from ha.elector.zookeeper.errors import ZooKeeperUnavailable
 from ha.elector.zookeeper.outcome import Done
@@ -21,7 +18,7 @@ from ha.service.errors import ServiceFailed
 from ha.service.model import ServiceState
 from ha.zkfc.candidacy.eligibility import Rank
 from ha.zkfc.settings.settings import ZkfcSettings
-from tests.ha.zkfc.zkfc_world import DEADLINE_SECONDS, Node, World, is_active, world
+from tests.ha.zkfc.zkfc_world import DEADLINE_SECONDS, Node, World, Worlds, is_active
 
 pytestmark = pytest.mark.zookeeper
 
@@ -92,193 +89,169 @@ async def ask_to_take_over(node: Node) -> None:
 
 
 async def out(here: World, node: Node, because: str) -> None:
-    """Wait until this node is out of the election for this reason."""
     await here.until(
         lambda: not node.zkfc.candidacy.joined and because in node.zkfc.candidacy.out_because,
         f"{node.name} out: {because}",
     )
 
 
-@asynccontextmanager
-async def two(
-    zookeeper: ZooKeeper, directory: Path, **ranks: Rank
-) -> AsyncIterator[tuple[World, Node, Node]]:
-    """nn1 active, nn2 standby."""
-    async with world(
-        zookeeper.connect, directory, "nn1", "nn2", settings_hook=ranked(ranks)
-    ) as here:
-        yield here, here.nodes[0], here.nodes[1]
-
-
 @pytest.mark.row("W19")
 async def test_w19_in_a_pause_a_dead_active_is_not_replaced_until_the_pause_ends(
-    zookeeper: ZooKeeper, tmp_path: Path
+    here: World,
 ) -> None:
-    async with two(zookeeper, tmp_path) as (here, one, other):
-        await pause(here, one, other)
-        await out(here, other, "paused by ann@ops1: switch")
-        assert is_active(one)
-        await one.namenode.die()
-        await here.until(lambda: one.zkfc.candidacy.health is Health.NOT_RESPONDING, "noticed")
-        assert "paused by ann" in str(_page(one)["kept_because"])
-        assert not await lock_is_free(here)
-        assert other.namenode.active_transitions == 0
-        await resume(here)
-        await here.active(other)
-        assert here.fenced() == ["nn1"]
+    one, other = here.nodes
+    await pause(here, one, other)
+    await out(here, other, "paused by ann@ops1: switch")
+    assert is_active(one)
+    await one.namenode.die()
+    await here.until(lambda: one.zkfc.candidacy.health is Health.NOT_RESPONDING, "noticed")
+    assert "paused by ann" in str(_page(one)["kept_because"])
+    assert not await lock_is_free(here)
+    assert other.namenode.active_transitions == 0
+    await resume(here)
+    await here.active(other)
+    assert here.fenced() == ["nn1"]
 
 
 @pytest.mark.row("W19")
 async def test_w19_an_active_may_be_restarted_in_a_pause_and_is_replaced_only_after_it(
-    zookeeper: ZooKeeper, tmp_path: Path
+    here: World,
 ) -> None:
-    async with two(zookeeper, tmp_path) as (here, one, other):
-        await pause(here, one, other)
-        await one.namenode.die()
-        await here.until(lambda: one.zkfc.candidacy.health is Health.NOT_RESPONDING, "gone")
-        await one.namenode.start()
-        await here.until(
-            lambda: "says that it is standby, not active" in str(_page(one)["kept_because"]),
-            "back as a standby, and left so",
-        )
-        assert not await lock_is_free(here)
-        assert one.namenode.active_transitions == 1
-        await resume(here)
-        await here.one_active()
+    one, other = here.nodes
+    await pause(here, one, other)
+    await one.namenode.die()
+    await here.until(lambda: one.zkfc.candidacy.health is Health.NOT_RESPONDING, "gone")
+    await one.namenode.start()
+    await here.until(
+        lambda: "says that it is standby, not active" in str(_page(one)["kept_because"]),
+        "back as a standby, and left so",
+    )
+    assert not await lock_is_free(here)
+    assert one.namenode.active_transitions == 1
+    await resume(here)
+    await here.one_active()
 
 
 @pytest.mark.row("W19")
 async def test_w19_in_a_pause_nobody_takes_a_free_lock_but_the_active_takes_its_own_again(
-    zookeeper: ZooKeeper, tmp_path: Path
+    here: World,
 ) -> None:
-    async with two(zookeeper, tmp_path) as (here, one, other):
-        await pause(here, one, other)
-        await out(here, other, "paused")
-        one.gate.shut()
-        await here.expire(one)
-        await here.until(lambda: _page(other)["lock_holder"] == "", "free")
-        assert one.namenode.state is ServiceState.ACTIVE
-        assert other.zkfc.elector.state.role is Role.INIT
-        one.gate.open()
-        await here.active(one)
-        assert other.namenode.active_transitions == 0
+    one, other = here.nodes
+    await pause(here, one, other)
+    await out(here, other, "paused")
+    one.gate.shut()
+    await here.expire(one)
+    await here.until(lambda: _page(other)["lock_holder"] == "", "free")
+    assert one.namenode.state is ServiceState.ACTIVE
+    assert other.zkfc.elector.state.role is Role.INIT
+    one.gate.open()
+    await here.active(one)
+    assert other.namenode.active_transitions == 0
 
 
 @pytest.mark.row("W19")
-async def test_w19_an_operator_may_hand_over_in_a_pause(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with two(zookeeper, tmp_path) as (here, one, other):
-        await pause(here, one, other)
-        await ask_to_take_over(other)
-        assert is_active(other)
-        await out(here, one, "paused")
-        assert one.namenode.state is ServiceState.STANDBY
-        other.namenode.fail_to_become_standby = False
-        one.namenode.fail_to_become_active = True
-        with pytest.raises(ServiceFailed):
-            await ask_to_take_over(one)
-        # It came to nothing: the one that gave the lock away has it again, pause or not.
-        await here.active(other)
-        await out(here, one, "paused")
+async def test_w19_an_operator_may_hand_over_in_a_pause(here: World) -> None:
+    one, other = here.nodes
+    await pause(here, one, other)
+    await ask_to_take_over(other)
+    assert is_active(other)
+    await out(here, one, "paused")
+    assert one.namenode.state is ServiceState.STANDBY
+    other.namenode.fail_to_become_standby = False
+    one.namenode.fail_to_become_active = True
+    with pytest.raises(ServiceFailed):
+        await ask_to_take_over(one)
+    # It came to nothing: the one that gave the lock away has it again, pause or not.
+    await here.active(other)
+    await out(here, one, "paused")
 
 
 async def test_the_failure_of_one_operator_s_hand_over_is_not_the_end_of_the_next_one_s(
-    zookeeper: ZooKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    here: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Guard the second: it would have had the active cede, and have stayed out of the election."""
-    async with two(zookeeper, tmp_path) as (here, one, other):
-        await pause(here, one, other)
-        hand_over, fail = other.zkfc.hand_over, asyncio.Event()
-        really = hand_over._read_active
+    one, other = here.nodes
+    await pause(here, one, other)
+    hand_over, fail = other.zkfc.hand_over, asyncio.Event()
+    really = hand_over._read_active
 
-        async def cannot_tell() -> None:
-            monkeypatch.setattr(hand_over, "_read_active", really)
-            await fail.wait()
-            raise ZooKeeperUnavailable("away for a moment")
+    async def cannot_tell() -> None:
+        monkeypatch.setattr(hand_over, "_read_active", really)
+        await fail.wait()
+        raise ZooKeeperUnavailable("away for a moment")
 
-        monkeypatch.setattr(hand_over, "_read_active", cannot_tell)
-        first = asyncio.create_task(ask_to_take_over(other))
-        await here.until(lambda: hand_over.asked, "the first under way")
-        second = asyncio.create_task(ask_to_take_over(other))
-        await here.until(lambda: other.zkfc.candidacy.standing.asked == 2, "the second waits")
-        fail.set()
-        with pytest.raises(ServiceFailed, match="away for a moment"):
-            await first
-        await second
-        assert is_active(other)
-
-
-async def test_a_pause_ends_by_its_time(zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    async with two(zookeeper, tmp_path) as (here, one, other):
-        await pause(here, one, other, until=datetime.now(UTC) + timedelta(seconds=3))
-        await one.namenode.die()
-        await here.active(other)
+    monkeypatch.setattr(hand_over, "_read_active", cannot_tell)
+    first = asyncio.create_task(ask_to_take_over(other))
+    await here.until(lambda: hand_over.asked, "the first under way")
+    second = asyncio.create_task(ask_to_take_over(other))
+    await here.until(lambda: other.zkfc.candidacy.standing.asked == 2, "the second waits")
+    fail.set()
+    with pytest.raises(ServiceFailed, match="away for a moment"):
+        await first
+    await second
+    assert is_active(other)
 
 
-async def test_a_controller_that_starts_in_a_pause_does_not_stand(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with two(zookeeper, tmp_path) as (here, one, other):
-        await pause(here, one, other)
-        await other.stop()
-        await here.start(other)
-        await out(here, other, "paused by ann@ops1: switch")
-        await one.stop()
-        await here.start(one)
-        await here.active(one)  # its NameNode says that it is active: no role changes
+async def test_a_pause_ends_by_its_time(here: World) -> None:
+    one, other = here.nodes
+    await pause(here, one, other, until=datetime.now(UTC) + timedelta(seconds=3))
+    await one.namenode.die()
+    await here.active(other)
 
 
-async def test_a_drained_standby_leaves_and_comes_back(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with two(zookeeper, tmp_path) as (here, one, other):
-        await drain(here, other)
-        await out(here, other, "drained by bob@ops1: disk")
-        with pytest.raises(ServiceFailed, match="it is drained by bob"):
-            await ask_to_take_over(other)
-        one.namenode.healthy = False
-        await here.until(lambda: not one.zkfc.candidacy.joined, "nn1 out")
-        await until_lock_is_free(here)
-        await undrain(here, other)
-        await here.active(other)
+async def test_a_controller_that_starts_in_a_pause_does_not_stand(here: World) -> None:
+    one, other = here.nodes
+    await pause(here, one, other)
+    await other.stop()
+    await here.start(other)
+    await out(here, other, "paused by ann@ops1: switch")
+    await one.stop()
+    await here.start(one)
+    await here.active(one)  # its NameNode says that it is active: no role changes
 
 
-async def test_a_drained_active_hands_over_first(zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    async with two(zookeeper, tmp_path) as (here, one, other):
-        await drain(here, one)
-        await here.active(other)
-        await out(here, one, "drained by bob@ops1: disk")
-        assert here.fenced() == []
-        assert one.namenode.state is ServiceState.STANDBY
-        await undrain(here, one)
-        await here.standby(one)
+async def test_a_drained_standby_leaves_and_comes_back(here: World) -> None:
+    one, other = here.nodes
+    await drain(here, other)
+    await out(here, other, "drained by bob@ops1: disk")
+    with pytest.raises(ServiceFailed, match="it is drained by bob"):
+        await ask_to_take_over(other)
+    one.namenode.healthy = False
+    await here.until(lambda: not one.zkfc.candidacy.joined, "nn1 out")
+    await until_lock_is_free(here)
+    await undrain(here, other)
+    await here.active(other)
 
 
-async def test_a_drained_active_stays_while_nobody_else_is_fit_and_says_so(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with two(zookeeper, tmp_path) as (here, one, other):
-        other.namenode.healthy = False
-        await here.until(lambda: not other.zkfc.candidacy.joined, "nn2 out")
-        await drain(here, one)
-        await here.until(
-            lambda: "no other NameNode is fit" in str(_page(one)["kept_because"]), "it says so"
-        )
-        assert is_active(one)
-        other.namenode.healthy = True
-        await here.active(other)
-        await out(here, one, "drained")
+async def test_a_drained_active_hands_over_first(here: World) -> None:
+    one, other = here.nodes
+    await drain(here, one)
+    await here.active(other)
+    await out(here, one, "drained by bob@ops1: disk")
+    assert here.fenced() == []
+    assert one.namenode.state is ServiceState.STANDBY
+    await undrain(here, one)
+    await here.standby(one)
+
+
+async def test_a_drained_active_stays_while_nobody_else_is_fit_and_says_so(here: World) -> None:
+    one, other = here.nodes
+    other.namenode.healthy = False
+    await here.until(lambda: not other.zkfc.candidacy.joined, "nn2 out")
+    await drain(here, one)
+    await here.until(
+        lambda: "no other NameNode is fit" in str(_page(one)["kept_because"]), "it says so"
+    )
+    assert is_active(one)
+    other.namenode.healthy = True
+    await here.active(other)
+    await out(here, one, "drained")
 
 
 @pytest.mark.row("W26")
-async def test_w26_the_preferred_of_two_standbys_takes_over(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
+async def test_w26_the_preferred_of_two_standbys_takes_over(worlds: Worlds) -> None:
     ranks = {"nn2": Rank(priority=50, priority_delay_seconds=30.0), "nn3": Rank(priority=60)}
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn3", settings_hook=ranked(ranks)) as (
-        here
-    ):
+    async with worlds("nn1", "nn3", settings_hook=ranked(ranks)) as (here):
         one, three = here.nodes
         low = await here.add("nn2")
         await here.start(low)
@@ -297,13 +270,11 @@ async def test_w26_the_preferred_of_two_standbys_takes_over(
 
 @pytest.mark.row("W26")
 async def test_w26_a_preferred_one_that_does_not_take_the_lock_is_waited_for_no_longer(
-    zookeeper: ZooKeeper, tmp_path: Path
+    worlds: Worlds,
 ) -> None:
     """Get the preferred one's election stuck, though it looks fit."""
     ranks = {"nn2": Rank(priority=50, priority_delay_seconds=0.3), "nn3": Rank(priority=60)}
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn3", settings_hook=ranked(ranks)) as (
-        here
-    ):
+    async with worlds("nn1", "nn3", settings_hook=ranked(ranks)) as (here):
         one, three = here.nodes
         low = await here.add("nn2")
         await here.start(low)
@@ -316,12 +287,8 @@ async def test_w26_a_preferred_one_that_does_not_take_the_lock_is_waited_for_no_
         await here.standby(three)
 
 
-async def test_nofailover_is_never_made_active_but_by_an_operator(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(
-        zookeeper.connect, tmp_path, "nn1", settings_hook=ranked({"nn2": Rank(nofailover=True)})
-    ) as here:
+async def test_nofailover_is_never_made_active_but_by_an_operator(worlds: Worlds) -> None:
+    async with worlds("nn1", settings_hook=ranked({"nn2": Rank(nofailover=True)})) as here:
         (one,) = here.nodes
         other = await here.add("nn2")
         await here.start(other)
@@ -337,12 +304,10 @@ async def test_nofailover_is_never_made_active_but_by_an_operator(
 
 @pytest.mark.row("W2")
 async def test_w2_the_ready_one_takes_over_and_an_unready_one_only_when_nobody_else_does(
-    zookeeper: ZooKeeper, tmp_path: Path
+    worlds: Worlds,
 ) -> None:
     ranks = {"nn2": Rank(priority=999, unready_delay_seconds=0.5)}
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn3", settings_hook=ranked(ranks)) as (
-        here
-    ):
+    async with worlds("nn1", "nn3", settings_hook=ranked(ranks)) as (here):
         one, three = here.nodes
         unready = await here.add("nn2")
         unready.namenode.not_ready_reason = "safe mode is on"
@@ -356,8 +321,8 @@ async def test_w2_the_ready_one_takes_over_and_an_unready_one_only_when_nobody_e
 
 
 @pytest.mark.row("8.11 ZK.testElectionOnObserver")
-async def test_row_8_11_zk_election_on_observer(zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2", "nn3") as here:
+async def test_row_8_11_zk_election_on_observer(worlds: Worlds) -> None:
+    async with worlds("nn1", "nn2", "nn3") as here:
         one, other, observer = here.nodes
         observer.namenode.state = ServiceState.OBSERVER
         await out(here, observer, "our NameNode is an observer")
@@ -379,10 +344,10 @@ async def test_row_8_11_zk_election_on_observer(zookeeper: ZooKeeper, tmp_path: 
         await here.active(observer)
 
 
-async def test_status_shows_the_standing_with_fixed_keys(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with two(zookeeper, tmp_path, nn2=Rank(priority=7)) as (here, one, other):
+async def test_status_shows_the_standing_with_fixed_keys(worlds: Worlds) -> None:
+    ranks = {"nn2": Rank(priority=7)}
+    async with worlds("nn1", "nn2", settings_hook=ranked(ranks)) as here:
+        one, other = here.nodes
         await here.until(lambda: _page(one)["members"], "members")
         before = _page(one)
         await pause(here, one, other, until=datetime.now(UTC) + timedelta(hours=1))

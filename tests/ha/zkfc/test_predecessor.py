@@ -7,11 +7,9 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pytest
 
-from deploy.local.cluster.zookeeper import ZooKeeper
 from fencing.model import JournalEpochMethod, MethodSpec, ShellMethod
 from ha.daemon.identity import machine, started_ticks
 from ha.elector.model import Term
@@ -21,7 +19,7 @@ from ha.service.model import ProcessIdentity
 from ha.zkfc.settings.settings import FencingPlan
 from ha.zkfc.takeover.former_active import Proof, former_gone_until, predecessor_gone
 from ha.zkfc.takeover.namenode_process import NameNodeProcess
-from tests.ha.zkfc.zkfc_world import Node, World, until, world
+from tests.ha.zkfc.zkfc_world import Node, World, Worlds, until
 
 P, T = Proof, Term
 RULES: dict[str, tuple[Term, list[Proof], bool]] = {
@@ -110,9 +108,9 @@ def test_two_processes_that_served_in_one_term_prove_nothing() -> None:
 
 
 @asynccontextmanager
-async def fenced_by(hosts: str, folder: Path, method: MethodSpec) -> AsyncIterator[World]:
+async def fenced_by(worlds: Worlds, method: MethodSpec) -> AsyncIterator[World]:
     """Two nodes, the first active and settled, whose fencing method is this one."""
-    async with world(hosts, folder) as made:
+    async with worlds() as made:
         plan = FencingPlan(methods=(method,))
         made.settings_hook = lambda settings: replace(settings, fencing={"": plan})
         one, two = await made.add("one"), await made.add("two")
@@ -148,10 +146,8 @@ HARMLESS = ShellMethod("/bin/true")
 
 
 @pytest.mark.zookeeper
-async def test_one_that_answers_the_polite_fence_is_gone(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with fenced_by(zookeeper.connect, tmp_path, JournalEpochMethod()) as made:
+async def test_one_that_answers_the_polite_fence_is_gone(worlds: Worlds) -> None:
+    async with fenced_by(worlds, JournalEpochMethod()) as made:
         one = made.nodes[0]
         await one.stop()  # its controller only; the NameNode answers
         two = await taken_over(made)
@@ -169,9 +165,9 @@ async def test_one_that_answers_the_polite_fence_is_gone(
     ids=["/bin/true", "journal-epoch", "a script of the operator's"],
 )
 async def test_a_dead_one_is_gone_if_a_method_proves_it(
-    zookeeper: ZooKeeper, tmp_path: Path, method: MethodSpec, gone: bool
+    worlds: Worlds, method: MethodSpec, gone: bool
 ) -> None:
-    async with fenced_by(zookeeper.connect, tmp_path, method) as made:
+    async with fenced_by(worlds, method) as made:
         await made.nodes[0].namenode.die()
         two = await taken_over(made)
         assert two.namenode.told_gone == [gone]
@@ -179,10 +175,10 @@ async def test_a_dead_one_is_gone_if_a_method_proves_it(
 
 @pytest.mark.zookeeper
 async def test_a_killed_one_is_gone_when_its_own_controller_saw_the_process_end(
-    zookeeper: ZooKeeper, tmp_path: Path
+    worlds: Worlds,
 ) -> None:
     with a_process() as process:
-        async with fenced_by(zookeeper.connect, tmp_path, HARMLESS) as made:
+        async with fenced_by(worlds, HARMLESS) as made:
             one = made.nodes[0]
             one.namenode.process = identity(process)
             await until(lambda: one.zkfc.local_process.watching, "the process watched")
@@ -200,11 +196,9 @@ async def test_a_killed_one_is_gone_when_its_own_controller_saw_the_process_end(
 
 
 @pytest.mark.zookeeper
-async def test_a_process_that_lives_on_behind_closed_sockets_is_waited_for(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
+async def test_a_process_that_lives_on_behind_closed_sockets_is_waited_for(worlds: Worlds) -> None:
     with a_process() as process:
-        async with fenced_by(zookeeper.connect, tmp_path, HARMLESS) as made:
+        async with fenced_by(worlds, HARMLESS) as made:
             one = made.nodes[0]
             one.namenode.process = identity(process)
             await until(lambda: one.zkfc.local_process.watching, "the process watched")
@@ -215,8 +209,8 @@ async def test_a_process_that_lives_on_behind_closed_sockets_is_waited_for(
 
 
 @pytest.mark.zookeeper
-async def test_a_hand_over_waits_for_nobody(zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    async with fenced_by(zookeeper.connect, tmp_path, HARMLESS) as made:
+async def test_a_hand_over_waits_for_nobody(worlds: Worlds) -> None:
+    async with fenced_by(worlds, HARMLESS) as made:
         two = made.nodes[1]
         client = await two.rpc()
         await client.graceful_failover(deadline_seconds=10.0)

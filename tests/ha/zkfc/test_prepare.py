@@ -23,9 +23,9 @@ WAIT_SECONDS = 30.0
 NN2 = ActiveNodeInfo("ns", "nn2", "nn2.example", 8020, 8019)
 
 
-def _settings(site: Site, zookeeper: ZooKeeper) -> ZooKeeperSettings:
+def _settings(site: Site) -> ZooKeeperSettings:
     return ZooKeeperSettings(
-        hosts=zookeeper.connect,
+        hosts=site.zookeeper,
         session_timeout_seconds=5.0,
         scope=f"/hadoop-ha/{site.nameservice}",
         acl=parse_acl("world:anyone:rwcda"),
@@ -45,11 +45,8 @@ def _exists(outcome: Outcome[object]) -> bool:
 
 
 @pytest.mark.row("W21")
-async def test_w21_nothing_is_formatted_or_cleared_under_a_held_lock(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    site = Site(tmp_path, zookeeper.connect)
-    settings = _settings(site, zookeeper)
+async def test_w21_nothing_is_formatted_or_cleared_under_a_held_lock(site: Site) -> None:
+    settings = _settings(site)
     async with _inside(settings) as session:
         await session.create(settings.breadcrumb, encode(NN2))
         await session.create(settings.lock, encode(NN2), ephemeral=True)
@@ -64,11 +61,8 @@ async def test_w21_nothing_is_formatted_or_cleared_under_a_held_lock(
 
 
 @pytest.mark.row("W21")
-async def test_w21_the_prompt_takes_yes_no_and_the_end_of_input(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    site = Site(tmp_path, zookeeper.connect)
-    settings = _settings(site, zookeeper)
+async def test_w21_the_prompt_takes_yes_no_and_the_end_of_input(site: Site) -> None:
+    settings = _settings(site)
     async with _inside(settings) as session:
         await session.create(settings.breadcrumb, encode(NN2))
         for typed in ("", "n\n", "perhaps\nNO\n", "perhaps\n"):
@@ -91,23 +85,20 @@ async def test_w21_others_below_the_same_parent_are_left_alone(
 ) -> None:
     ours, theirs = Site(tmp_path, zookeeper.connect), Site(tmp_path, zookeeper.connect)
     async with (
-        _inside(_settings(ours, zookeeper)) as session,
-        _inside(_settings(theirs, zookeeper)),
+        _inside(_settings(ours)) as session,
+        _inside(_settings(theirs)),
     ):
         parent = "/hadoop-ha"
         before = await session.acl(parent)
         closed = "world:anyone:cdr"
         for option in ("--format-zk", "--clear-zk"):
             assert (await ours.run(option, "--force", "-D", f"ha.zookeeper.acl={closed}"))[0] == 0
-        assert _exists(await session.look(_settings(theirs, zookeeper).scope))
+        assert _exists(await session.look(_settings(theirs).scope))
         assert await session.acl(parent) == before
 
 
 @pytest.mark.row("W21")
-async def test_w21_check_tells_what_lies_there_and_whether_we_may_write(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    site = Site(tmp_path, zookeeper.connect)
+async def test_w21_check_tells_what_lies_there_and_whether_we_may_write(site: Site) -> None:
     site.values["ha.zookeeper.acl"] = "auth::rwcda"
     site.values["ha.zookeeper.auth"] = "digest:hdfs:right"
     code, said = await site.run("--check-zk")
@@ -129,7 +120,7 @@ async def test_check_names_the_holder_and_says_when_we_may_only_read(
     zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
     site = Site(tmp_path, zookeeper.connect)
-    settings = _settings(site, zookeeper)
+    settings = _settings(site)
     async with _inside(settings) as session:
         await session.create(settings.lock, encode(NN2), ephemeral=True)
         await session.create(settings.breadcrumb, b"\xff")
@@ -151,8 +142,7 @@ async def test_check_names_the_holder_and_says_when_we_may_only_read(
     assert "not as configured" in said
 
 
-async def test_two_of_them_at_once_are_a_mistake(zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    site = Site(tmp_path, zookeeper.connect)
+async def test_two_of_them_at_once_are_a_mistake(site: Site) -> None:
     code, said = await site.run("--check-zk", "--clear-zk")
     assert (code, "Give one of" in said) == (1, True)
 

@@ -24,8 +24,6 @@ STANDING_BY = ElectorState(role=Role.STANDBY, link=Link.CONNECTED)
 
 @dataclass
 class Controller:
-    """One whose facts are set by hand."""
-
     candidacy: Candidacy = field(default_factory=lambda: Candidacy(place=StandingBy()))
     election: ElectorState = STANDING_BY
     health: Health = Health.HEALTHY
@@ -34,8 +32,6 @@ class Controller:
 
 
 class Scraped:
-    """The gauges of one controller."""
-
     def __init__(self, controller: Controller) -> None:
         self._registry = CollectorRegistry()
         publish_readings(NODE, controller, registry=self._registry)

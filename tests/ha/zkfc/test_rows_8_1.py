@@ -20,7 +20,7 @@ from ha.elector.zookeeper.znodes import read_active
 from ha.service.errors import ServiceFailed
 from ha.service.model import ServiceState
 from tests import local_services
-from tests.ha.zkfc.zkfc_world import Node, World, is_active, world
+from tests.ha.zkfc.zkfc_world import Node, World, Worlds, is_active, world
 
 pytestmark = pytest.mark.zookeeper
 
@@ -45,7 +45,6 @@ async def holder(here: World) -> str | None:
 
 @asynccontextmanager
 async def own_server(folder: Path) -> AsyncIterator[tuple[ZooKeeper, Supervisor]]:
-    """Start a ZooKeeper that only this test uses, and may stop."""
     with Supervisor(folder) as supervisor:
         (port,) = free_ports(1)
         server = cluster_zookeeper.start_zookeeper(
@@ -261,10 +260,8 @@ async def test_row_8_1_one_of_everything(tmp_path: Path) -> None:
 
 
 @pytest.mark.row("8.1 testGracefulFailoverMultipleZKfcs")
-async def test_row_8_1_graceful_failover_multiple_zkfcs(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2", "nn3") as here:
+async def test_row_8_1_graceful_failover_multiple_zkfcs(worlds: Worlds) -> None:
+    async with worlds("nn1", "nn2", "nn3") as here:
         one, two, three = here.nodes
         for target in (two, three, one):
             await hand_over_to(target)
@@ -280,11 +277,9 @@ async def _another_than(here: World, dead: Node) -> None:
     await here.until(lambda: any(map(is_active, rest)), "one of the others is active")
 
 
-async def test_three_nodes_fail_over_round_the_ring_by_themselves(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
+async def test_three_nodes_fail_over_round_the_ring_by_themselves(worlds: Worlds) -> None:
     """Kill each in turn while the third one's controller is there; it comes back later."""
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2", "nn3") as here:
+    async with worlds("nn1", "nn2", "nn3") as here:
         victims = []
         for _ in range(4):
             active = await here.one_active()

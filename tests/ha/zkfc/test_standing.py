@@ -65,7 +65,6 @@ def long_free(notices: Notices) -> Candidacy:
 
 
 def sees(one: Candidacy, **notices: object) -> Candidacy:
-    """Show other notices, not judged yet."""
     present = one.standing.notices
     assert present is not None
     now = replace(present, **notices)  # type: ignore[arg-type] # a table's shorthand

@@ -3,17 +3,15 @@
 import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
-from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.elector.model import Role
 from ha.elector.zookeeper.znodes import connected, read_active
 from ha.notices.model import FailoverKind, Pause
 from ha.notices.store import clear_pause, read_history, write_pause
 from ha.service.model import ServiceState
-from tests.ha.zkfc.zkfc_world import Node, World, world
+from tests.ha.zkfc.zkfc_world import Node, World, Worlds
 
 pytestmark = pytest.mark.zookeeper
 
@@ -81,8 +79,8 @@ async def test_w14_with_nobody_fit_the_namenode_stays_active(here: World) -> Non
 
 
 @pytest.mark.row("W14")
-async def test_w14_the_key_switches_it_off(zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    async with world(zookeeper.connect, tmp_path) as here:
+async def test_w14_the_key_switches_it_off(worlds: Worlds) -> None:
+    async with worlds() as here:
         here.settings_hook = lambda settings: replace(settings, hand_over_on_stop=False)
         one, two = await here.add("nn1"), await here.add("nn2")
         await here.start(one)
@@ -100,10 +98,8 @@ async def test_w14_the_key_switches_it_off(zookeeper: ZooKeeper, tmp_path: Path)
 
 
 @pytest.mark.row("W14")
-async def test_w14_a_successor_that_hangs_costs_no_more_than_the_limit(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(zookeeper.connect, tmp_path) as here:
+async def test_w14_a_successor_that_hangs_costs_no_more_than_the_limit(worlds: Worlds) -> None:
+    async with worlds() as here:
         here.settings_hook = lambda settings: replace(settings, stop_timeout_seconds=0.5)
         one, two = await here.add("nn1"), await here.add("nn2")
         await here.start(one)
@@ -141,14 +137,12 @@ async def test_w14_w19_in_a_pause_a_controller_is_restarted_without_failover(her
     assert await here.one_active() is one
 
 
-async def test_sigterm_while_taking_over_by_request_lets_the_others_go(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
+async def test_sigterm_while_taking_over_by_request_lets_the_others_go(worlds: Worlds) -> None:
     """Play the schedule: nn2's controller has made the others stand back, and is stopped itself.
 
     They must not stay out for as long as they were asked to: no other candidate would come.
     """
-    async with world(zookeeper.connect, tmp_path) as here:
+    async with worlds() as here:
         here.settings_hook = lambda settings: replace(settings, graceful_fence_timeout_seconds=30.0)
         for name in ("nn1", "nn2", "nn3"):
             await here.add(name)

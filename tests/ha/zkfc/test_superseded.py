@@ -55,9 +55,6 @@ def test_one_missed_deadline_ends_nobody() -> None:
         assert verdict is not V.END
 
 
-# -- with a real process, and a NameNode whose answers the test decides ------------------------
-
-
 def a_member(namenode: str, state: ServiceState) -> Member:
     return Member(
         namenode=namenode, zkfc_http="", zkfc_rpc="", pid=1, started=utc_now(), health="healthy",

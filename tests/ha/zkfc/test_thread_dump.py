@@ -16,7 +16,7 @@ from ha.service.model import ServiceState
 from ha.zkfc.record.thread_dump import KEPT_FILES, LIMIT_BYTES, ThreadDump
 from ha.zkfc.settings.settings import DumpSettings, ZkfcSettings
 from tests.ha.zkfc.toy_namenode import HOST
-from tests.ha.zkfc.zkfc_world import until, world
+from tests.ha.zkfc.zkfc_world import Worlds, until, world
 from tests.stand_in import stand_in
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -144,18 +144,14 @@ async def test_row_8_11_zk_thread_dump_capture_after_nn_state_change(
 
 @pytest.mark.row("W6")
 @pytest.mark.zookeeper
-async def test_w6_hung_stacks_do_not_delay_the_failover(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
+async def test_w6_hung_stacks_do_not_delay_the_failover(worlds: Worlds) -> None:
     async with _http(_hang) as address:
 
         def with_http(settings: ZkfcSettings) -> ZkfcSettings:
             own = replace(settings.own, http=address)
             return replace(settings, own=own, thread_dump=DumpSettings(timeout_seconds=60.0))
 
-        async with world(
-            zookeeper.connect, tmp_path, "nn1", "nn2", settings_hook=with_http
-        ) as here:
+        async with worlds("nn1", "nn2", settings_hook=with_http) as here:
             one, two = here.nodes
             one.namenode.healthy = False
             await here.active(two)  # within a quarter of what the dump may take

@@ -4,11 +4,9 @@ import asyncio
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
-from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.cli.hadoop.actions import SERVER_SLACK_SECONDS
 from ha.elector.model import AttemptNumber, Role
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
@@ -24,7 +22,7 @@ from ha.zkfc.record.takeover_record import Asked, AttemptRecord
 from tests.ha.zkfc.impostors import OddController, serving, tar_pit
 from tests.ha.zkfc.test_rows_8_1 import hand_over_to, transitions
 from tests.ha.zkfc.toy_namenode import HOST
-from tests.ha.zkfc.zkfc_world import Node, World, world
+from tests.ha.zkfc.zkfc_world import Node, World, Worlds
 
 pytestmark = pytest.mark.zookeeper
 
@@ -57,125 +55,110 @@ async def asked(hand_over: HandOver) -> None:
 
 @pytest.mark.row("8.13 6", "W7")
 async def test_w7_8_13_6_an_election_that_is_over_before_the_cede_is_answered_counts(
-    zookeeper: ZooKeeper, tmp_path: Path
+    alone: World,
 ) -> None:
     """Play the schedule: the active cedes, we win and are active, and only then it answers.
 
     Hadoop's notes the time after the cede, takes our success for an older one, and reports a
     failure 70 s later.
     """
-    async with world(zookeeper.connect, tmp_path, "nn1") as here:
-        (one,) = here.nodes
+    (one,) = alone.nodes
 
-        async def win_first(millis: int) -> None:
-            if millis > 0:
-                one.zkfc.attempts.add(record(7, succeeded=True))
+    async def win_first(millis: int) -> None:
+        if millis > 0:
+            one.zkfc.attempts.add(record(7, succeeded=True))
 
-        async with serving(OddController(win_first)) as port:
-            begun = asyncio.get_running_loop().time()
-            await asked(hand_over_from(one, port))
-            assert asyncio.get_running_loop().time() - begun < 5.0
+    async with serving(OddController(win_first)) as port:
+        begun = asyncio.get_running_loop().time()
+        await asked(hand_over_from(one, port))
+        assert asyncio.get_running_loop().time() - begun < 5.0
 
 
 @pytest.mark.row("8.13 6")
-async def test_8_13_6_a_record_older_than_the_request_is_no_answer_to_it(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
+async def test_8_13_6_a_record_older_than_the_request_is_no_answer_to_it(alone: World) -> None:
     """Play the schedule: the record has a success of last week; this hand-over gets nothing."""
-    async with world(zookeeper.connect, tmp_path, "nn1") as here:
-        (one,) = here.nodes
-        assert one.zkfc.attempts.last is not None
-        assert one.zkfc.attempts.last.succeeded
+    (one,) = alone.nodes
+    assert one.zkfc.attempts.last is not None
+    assert one.zkfc.attempts.last.succeeded
 
-        async def obey(millis: int) -> None:
-            del millis
+    async def obey(millis: int) -> None:
+        del millis
 
-        async with serving(OddController(obey)) as port:
-            hand_over = hand_over_from(
-                one, port, new_active_timeout_seconds=0.3, graceful_fence_timeout_seconds=0.2
-            )
-            with pytest.raises(ServiceFailed, match="no opportunity"):
-                await asked(hand_over)
+    async with serving(OddController(obey)) as port:
+        hand_over = hand_over_from(
+            one, port, new_active_timeout_seconds=0.3, graceful_fence_timeout_seconds=0.2
+        )
+        with pytest.raises(ServiceFailed, match="no opportunity"):
+            await asked(hand_over)
 
 
-async def test_it_is_active_already_only_if_it_says_so_itself(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
+async def test_it_is_active_already_only_if_it_says_so_itself(alone: World) -> None:
     """Play the schedule: a slow old demotion is obeyed after the promotion (seed 70531).
 
     Until the next look at its health the controller takes its NameNode for active, and called a
     hand-over to it done.
     """
-    async with world(zookeeper.connect, tmp_path, "nn1") as here:
-        (one,) = here.nodes
-        await one.stop()  # or it might notice, and promote again
+    (one,) = alone.nodes
+    await one.stop()  # or it might notice, and promote again
 
-        async def ours() -> ActiveNodeInfo:
-            return ActiveNodeInfo("ns", one.name, HOST, 1, 1)
+    async def ours() -> ActiveNodeInfo:
+        return ActiveNodeInfo("ns", one.name, HOST, 1, 1)
 
-        hand_over = HandOver(
-            one.zkfc._settings,
-            one.zkfc.attempts,
-            read_active=ours,
-            situation=lambda: Situation(unfit=None, serving=True),
-            come_back=lambda: None,
-        )
-        assert one.namenode.state is ServiceState.ACTIVE
+    hand_over = HandOver(
+        one.zkfc._settings,
+        one.zkfc.attempts,
+        read_active=ours,
+        situation=lambda: Situation(unfit=None, serving=True),
+        come_back=lambda: None,
+    )
+    assert one.namenode.state is ServiceState.ACTIVE
+    await asked(hand_over)
+    one.namenode.state = ServiceState.STANDBY
+    with pytest.raises(ServiceFailed, match="says now that it is standby"):
         await asked(hand_over)
-        one.namenode.state = ServiceState.STANDBY
-        with pytest.raises(ServiceFailed, match="says now that it is standby"):
-            await asked(hand_over)
-        await one.namenode.die()
-        with pytest.raises(ServiceFailed, match="cannot tell whether our NameNode is still active"):
-            await asked(hand_over)
+    await one.namenode.die()
+    with pytest.raises(ServiceFailed, match="cannot tell whether our NameNode is still active"):
+        await asked(hand_over)
 
 
 @pytest.mark.row("8.13 8", "W8")
-async def test_w8_8_13_8_an_error_at_the_release_leaves_a_success_a_success(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
+async def test_w8_8_13_8_an_error_at_the_release_leaves_a_success_a_success(alone: World) -> None:
     """Play the schedule: the role has moved; then a controller asked to stand back breaks.
 
     Hadoop's reports the whole as failed.
     """
-    async with world(zookeeper.connect, tmp_path, "nn1") as here:
-        (one,) = here.nodes
+    (one,) = alone.nodes
 
-        async def break_at_release(millis: int) -> None:
-            if millis <= 0:
-                raise ServiceFailed("broken")
-            one.zkfc.attempts.add(record(7, succeeded=True))
+    async def break_at_release(millis: int) -> None:
+        if millis <= 0:
+            raise ServiceFailed("broken")
+        one.zkfc.attempts.add(record(7, succeeded=True))
 
-        controller = OddController(break_at_release)
-        async with serving(controller) as port:
-            await asked(hand_over_from(one, port))
-        assert controller.asked == [4000, 0]
+    controller = OddController(break_at_release)
+    async with serving(controller) as port:
+        await asked(hand_over_from(one, port))
+    assert controller.asked == [4000, 0]
 
 
 @pytest.mark.row("W8")
-async def test_w8_everybody_is_let_go_when_the_takeover_fails(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1") as here:
-        (one,) = here.nodes
+async def test_w8_everybody_is_let_go_when_the_takeover_fails(alone: World) -> None:
+    (one,) = alone.nodes
 
-        async def lose(millis: int) -> None:
-            if millis > 0:
-                one.zkfc.attempts.add(record(7, succeeded=False, text="nobody could be fenced"))
+    async def lose(millis: int) -> None:
+        if millis > 0:
+            one.zkfc.attempts.add(record(7, succeeded=False, text="nobody could be fenced"))
 
-        controller = OddController(lose)
-        async with serving(controller) as port:
-            with pytest.raises(ServiceFailed, match="nobody could be fenced"):
-                await asked(hand_over_from(one, port))
-        assert controller.asked == [4000, 0]
+    controller = OddController(lose)
+    async with serving(controller) as port:
+        with pytest.raises(ServiceFailed, match="nobody could be fenced"):
+            await asked(hand_over_from(one, port))
+    assert controller.asked == [4000, 0]
 
 
 @pytest.mark.row("W9", "W17")
-async def test_w9_w17_a_hand_over_has_one_limit_which_the_cli_outlasts(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
+async def test_w9_w17_a_hand_over_has_one_limit_which_the_cli_outlasts(worlds: Worlds) -> None:
     """Play the schedule: the active's controller takes the call and never answers."""
-    async with world(zookeeper.connect, tmp_path, "nn1") as here, tar_pit() as port:
+    async with worlds("nn1") as here, tar_pit() as port:
         (one,) = here.nodes
         hand_over = hand_over_from(
             one, port, new_active_timeout_seconds=1.0, graceful_fence_timeout_seconds=0.5
@@ -191,10 +174,10 @@ async def test_w9_w17_a_hand_over_has_one_limit_which_the_cli_outlasts(
 
 @pytest.mark.row("W8", "W17")
 async def test_w8_w17_a_silent_third_controller_costs_a_planned_failover_little(
-    zookeeper: ZooKeeper, tmp_path: Path
+    worlds: Worlds,
 ) -> None:
     """Play the schedule: nn3's controller is stopped (SIGSTOP) while nn1 hands over to nn2."""
-    async with world(zookeeper.connect, tmp_path) as here, tar_pit() as port:
+    async with worlds() as here, tar_pit() as port:
         one, two, three = [await here.add(name) for name in ("nn1", "nn2", "nn3")]
         three.zkfc_port = port
         await here.start(one)
@@ -212,13 +195,13 @@ async def test_w8_w17_a_silent_third_controller_costs_a_planned_failover_little(
 
 @pytest.mark.row("W17")
 async def test_w17_a_former_active_that_never_answers_does_not_hold_up_its_successor(
-    zookeeper: ZooKeeper, tmp_path: Path
+    worlds: Worlds,
 ) -> None:
     """Play the schedule: the host of the breadcrumb takes connections and says nothing.
 
     Hadoop's connect retries alone can take 15 minutes (45 x 20 s).
     """
-    async with world(zookeeper.connect, tmp_path, "nn1") as here, tar_pit() as port:
+    async with worlds("nn1") as here, tar_pit() as port:
         (one,) = here.nodes
         await one.zkfc.cede(60.0)
         silent = encode(ActiveNodeInfo(here.nameservice, "nn9", HOST, port, 8019))
@@ -260,14 +243,14 @@ async def test_w18_a_namenode_that_does_not_stand_by_is_asked_again_and_is_no_ca
 
 @pytest.mark.row("8.13 14")
 async def test_8_13_14_a_promotion_that_succeeds_late_ends_with_a_polite_request(
-    zookeeper: ZooKeeper, tmp_path: Path
+    worlds: Worlds,
 ) -> None:
     """Play the schedule: nn2's promotion outlasts its limit; nn1 takes over; nn2 is promoted.
 
     The breadcrumb named nn2 before it was promoted, so nn1 asks it first, and a NameNode does one
     transition after the other: the late promotion is over before its demotion is answered.
     """
-    async with world(zookeeper.connect, tmp_path) as here:
+    async with worlds() as here:
         one, two = await _late_promotion(here, new_active_seconds=0.5)
         await here.until(
             lambda: two.namenode.seen[-1] == "standby by ZKFC", "nn1 asks nn2 to stand by"
@@ -281,10 +264,10 @@ async def test_8_13_14_a_promotion_that_succeeds_late_ends_with_a_polite_request
 
 @pytest.mark.row("8.13 14")
 async def test_8_13_14_a_promotion_that_succeeds_after_the_fencing_is_undone(
-    zookeeper: ZooKeeper, tmp_path: Path
+    worlds: Worlds,
 ) -> None:
     """Play the same, but nn2 comes to life when nn1 has fenced it and is active already."""
-    async with world(zookeeper.connect, tmp_path) as here:
+    async with worlds() as here:
         one, two = await _late_promotion(here, new_active_seconds=0.5)
         await here.active(one)
         assert here.fence_count("nn2") >= 1
@@ -320,26 +303,23 @@ async def _late_promotion(here: World, *, new_active_seconds: float) -> tuple[No
 
 
 @pytest.mark.row("8.13 15")
-async def test_8_13_15_javas_minus_one_lets_a_controller_come_back(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    async with world(zookeeper.connect, tmp_path, "nn1") as here:
-        (one,) = here.nodes
-        connection = await RpcConnection.open(
-            HOST, one.zkfc.port, protocol=ZKFC_PROTOCOL, deadline_seconds=10.0
-        )
-        await connection.call(
-            "cedeActive",
-            CedeActiveRequestProto(millisToCede=600_000),
-            CedeActiveResponseProto,
-            deadline_seconds=10.0,
-        )
-        assert one.zkfc.elector.state.role is Role.INIT
-        request = CedeActiveRequestProto()
-        request.ParseFromString(bytes.fromhex("08ffffffff0f"))
-        await connection.call("cedeActive", request, CedeActiveResponseProto, deadline_seconds=10.0)
-        await connection.close()
-        await here.active(one)
+async def test_8_13_15_javas_minus_one_lets_a_controller_come_back(alone: World) -> None:
+    (one,) = alone.nodes
+    connection = await RpcConnection.open(
+        HOST, one.zkfc.port, protocol=ZKFC_PROTOCOL, deadline_seconds=10.0
+    )
+    await connection.call(
+        "cedeActive",
+        CedeActiveRequestProto(millisToCede=600_000),
+        CedeActiveResponseProto,
+        deadline_seconds=10.0,
+    )
+    assert one.zkfc.elector.state.role is Role.INIT
+    request = CedeActiveRequestProto()
+    request.ParseFromString(bytes.fromhex("08ffffffff0f"))
+    await connection.call("cedeActive", request, CedeActiveResponseProto, deadline_seconds=10.0)
+    await connection.close()
+    await alone.active(one)
 
 
 @pytest.mark.row("8.13 19")
@@ -370,12 +350,12 @@ async def test_8_13_19_a_fence_that_lies_leaves_the_old_active_to_its_own_contro
 
 @pytest.mark.row("8.13 20")
 async def test_8_13_20_a_clock_that_jumps_changes_no_delay(
-    zookeeper: ZooKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    worlds: Worlds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Play the schedule: NTP sets the machine's clock a day ahead, then two days back."""
     true_time, shift = time.time, 0.0
     monkeypatch.setattr(time, "time", lambda: true_time() + shift)
-    async with world(zookeeper.connect, tmp_path, "nn1", "nn2") as here:
+    async with worlds("nn1", "nn2") as here:
         one, two = here.nodes
         loop = asyncio.get_running_loop()
         begun = loop.time()

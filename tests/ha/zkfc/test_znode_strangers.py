@@ -49,6 +49,9 @@ def _closed(settings: ZooKeeperSettings, word: str = WORD) -> ZooKeeperSettings:
     return replace(settings, acl=parse_acl("auth::rwcda"), auth=parse_auth(word))
 
 
+Closing = tuple[Site, ZooKeeperSettings]
+
+
 @asynccontextmanager
 async def _inside(settings: ZooKeeperSettings) -> AsyncIterator[Session]:
     async with connected(settings, deadline_seconds=WAIT_SECONDS) as session:
@@ -61,7 +64,8 @@ def _close(site: Site, settings: ZooKeeperSettings) -> None:
     site.values["ha.zookeeper.parent-znode"] = settings.scope.rpartition("/")[0]
 
 
-def _closing(tmp_path: Path, zookeeper: ZooKeeper) -> tuple[Site, ZooKeeperSettings]:
+@pytest.fixture
+def closing(zookeeper: ZooKeeper, tmp_path: Path) -> Closing:
     """Make a cluster that was open, and is configured to be closed."""
     site = Site(tmp_path, zookeeper.connect)
     settings = _open(site, zookeeper)
@@ -107,10 +111,8 @@ async def _attack(session: Session, settings: ZooKeeperSettings) -> list[str]:
     return [what for what, tried in tries.items() if not _denied(await tried)]
 
 
-async def test_25_an_open_cluster_is_closed_and_strangers_can_do_nothing(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    site, settings = _closing(tmp_path, zookeeper)
+async def test_25_an_open_cluster_is_closed_and_strangers_can_do_nothing(closing: Closing) -> None:
+    site, settings = closing
     async with _inside(settings) as older:
         await _everything(older, settings)
         assert len(await _attack(older, replace(settings, scope=f"{settings.scope}x"))) == 11
@@ -139,9 +141,9 @@ def _is_gone(outcome: Outcome[object]) -> bool:
 
 
 async def test_25_failover_works_before_and_after_an_open_cluster_is_closed(
-    zookeeper: ZooKeeper, tmp_path: Path
+    closing: Closing,
 ) -> None:
-    site, settings = _closing(tmp_path, zookeeper)
+    site, settings = closing
     async with people(settings, "a", "b") as (a, b):  # without credentials, as before
         a.join()
         await a.is_(Role.ACTIVE)
@@ -172,9 +174,10 @@ async def test_a_zkfc_whose_znodes_anybody_could_write_does_not_start(
 
 
 async def test_plain_format_under_a_held_lock_sets_the_acls_and_deletes_nothing(
-    zookeeper: ZooKeeper, tmp_path: Path
+    closing: Closing,
+    tmp_path: Path,
 ) -> None:
-    site, settings = _closing(tmp_path, zookeeper)
+    site, settings = closing
     site.values["nnha.audit.file"] = str(tmp_path / "audit.log")
     async with _inside(settings) as older:
         await _everything(older, settings)
@@ -186,10 +189,8 @@ async def test_plain_format_under_a_held_lock_sets_the_acls_and_deletes_nothing(
         assert await _attack(older, settings) == []
 
 
-async def test_an_acl_that_would_lock_us_out_changes_nothing(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    site, settings = _closing(tmp_path, zookeeper)
+async def test_an_acl_that_would_lock_us_out_changes_nothing(closing: Closing) -> None:
+    site, settings = closing
     site.values["ha.zookeeper.acl"] = "sasl:nn:rwcda"
     async with _inside(settings) as older:
         await _everything(older, settings)
@@ -199,8 +200,8 @@ async def test_an_acl_that_would_lock_us_out_changes_nothing(
         assert await acls_below(older, settings.scope) == before
 
 
-async def test_znodes_of_another_identity_are_named(zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    site, settings = _closing(tmp_path, zookeeper)
+async def test_znodes_of_another_identity_are_named(closing: Closing) -> None:
+    site, settings = closing
     mallory = _closed(settings, "digest:mallory:word")
     async with _inside(settings) as older, _inside(mallory) as other:
         await ensure_parent(older, settings)
@@ -213,10 +214,8 @@ async def test_znodes_of_another_identity_are_named(zookeeper: ZooKeeper, tmp_pa
         assert f"{pause_path(settings)}: made under another identity" in said
 
 
-async def test_check_tells_who_we_are_and_what_strangers_could_do(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
-    site, settings = _closing(tmp_path, zookeeper)
+async def test_check_tells_who_we_are_and_what_strangers_could_do(closing: Closing) -> None:
+    site, settings = closing
     async with _inside(settings) as older:
         await _everything(older, settings)
         code, said = await site.run("--check-zk")
@@ -233,10 +232,10 @@ async def test_check_tells_who_we_are_and_what_strangers_could_do(
 
 
 async def test_a_breadcrumb_that_we_could_not_write_is_told_before_the_first_failover(
-    zookeeper: ZooKeeper, tmp_path: Path
+    closing: Closing,
 ) -> None:
     """Share the scope, while each controller's znodes are its own: auth:: with two identities."""
-    site, settings = _closing(tmp_path, zookeeper)
+    site, settings = closing
     other = replace(
         _closed(settings, "digest:nn2:word"), acl=parse_acl("auth::rwcda,world:anyone:r")
     )
@@ -247,11 +246,9 @@ async def test_a_breadcrumb_that_we_could_not_write_is_told_before_the_first_fai
         assert (code, "takeover by us would fail at the breadcrumb" in said) == (1, True)
 
 
-async def test_operators_read_where_the_acl_names_them_and_change_nothing(
-    zookeeper: ZooKeeper, tmp_path: Path
-) -> None:
+async def test_operators_read_where_the_acl_names_them_and_change_nothing(closing: Closing) -> None:
     operator = make_digest_acl_credential("ops", "word")
-    site, settings = _closing(tmp_path, zookeeper)
+    site, settings = closing
     site.values["ha.zookeeper.acl"] = f"auth::rwcda,digest:{operator}:r"
     async with _inside(settings) as older:
         await _everything(older, settings)

@@ -5,7 +5,7 @@ import base64
 import hashlib
 import itertools
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -47,7 +47,6 @@ async def until(
 
 
 def is_active(node: "Node") -> bool:
-    """Is it, and does its controller know?"""
     return node.zkfc.believed is ServiceState.ACTIVE and node.namenode.state is ServiceState.ACTIVE
 
 
@@ -82,7 +81,6 @@ class Gate:
 
     @property
     def holds_something(self) -> bool:
-        """Was a request held back?"""
         return bool(self._held)
 
     async def settled(self) -> None:
@@ -113,7 +111,6 @@ class Gate:
         return expire
 
     def shut(self) -> None:
-        """Open no sessions from now on."""
         self._shut = True
 
     def open(self) -> None:
@@ -235,7 +232,6 @@ class World:
         return node
 
     async def start(self, node: Node) -> None:
-        """Start its controller."""
         zookeeper = self.zookeeper
         node.controller = Controller(
             self.settings(node),
@@ -349,3 +345,6 @@ async def world(
             await node.namenode.die()
     assert made.resource.violations == 0
     assert [node.name for node in died] == []
+
+
+Worlds = Callable[..., AbstractAsyncContextManager[World]]

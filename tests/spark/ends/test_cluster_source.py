@@ -19,30 +19,26 @@ from spark.ends.sources.model import SourceError
 from spark.ends.sources.segments import fetch_segment
 from tests.namenode_sim.namespace.dump import differences
 from tests.namenode_sim.startup.startup_world import ROLLED, in_use
-from tests.spark.ends.source_world import (
-    OPS,
-    SourceWorld,
-    segment_name,
-    source_world,
-    whole,
-)
+from tests.spark.ends import source_world as worlds
 from tests.worlds.files import info
 from tests.worlds.name_dirs import format_name_dirs
 
 IMAGE_0 = image_name(TxId(0))
-ALL_FILES = sorted([IMAGE_0, f"{IMAGE_0}.md5", *map(segment_name, range(3))])
+ALL_FILES = sorted([IMAGE_0, f"{IMAGE_0}.md5", *map(worlds.segment_name, range(3))])
 
 
-def assert_merges_to_everything(world: SourceWorld, image: Path, edits: Path, out: Path) -> None:
+def assert_merges_to_everything(
+    world: worlds.SourceWorld, image: Path, edits: Path, out: Path
+) -> None:
     merged = merge(image, edits, out)
-    assert differences(load_image(merged.image), whole()) == []
+    assert differences(load_image(merged.image), worlds.whole()) == []
     assert world.files() == ALL_FILES
 
 
 async def test_what_was_fetched_merges_and_is_not_fetched_twice(tmp_path: Path) -> None:
-    async with source_world(tmp_path) as world:
+    async with worlds.source_world(tmp_path) as world:
         staged = await world.stage()
-        assert (staged.base_txid, staged.last_txid) == (0, len(OPS))
+        assert (staged.base_txid, staged.last_txid) == (0, len(worlds.OPS))
         assert staged.epoch == 1
         assert staged.fetched_bytes > 0
         assert_merges_to_everything(world, staged.image, staged.edits, tmp_path / "out")
@@ -52,8 +48,8 @@ async def test_what_was_fetched_merges_and_is_not_fetched_twice(tmp_path: Path) 
 
 async def test_damage_and_forgery_on_two_nodes_is_passed_over(tmp_path: Path) -> None:
     """Flip a bit, and forge a frame whose checksum is right and whose content is not."""
-    async with source_world(tmp_path) as world:
-        flipped, forged, _ = world.copies(segment_name(1))
+    async with worlds.source_world(tmp_path) as world:
+        flipped, forged, _ = world.copies(worlds.segment_name(1))
         data = bytearray(flipped.read_bytes())
         data[HEADER_BYTES + 30] ^= 1
         flipped.write_bytes(data)
@@ -73,9 +69,9 @@ def with_other_name(data: bytes) -> bytes:
 
 
 async def test_a_file_that_was_spoilt_here_meanwhile_is_fetched_again(tmp_path: Path) -> None:
-    async with source_world(tmp_path) as world:
+    async with worlds.source_world(tmp_path) as world:
         staged = await world.stage()
-        for name in (segment_name(2), staged.image.name):
+        for name in (worlds.segment_name(2), staged.image.name):
             path = staged.edits / name
             path.write_bytes(path.read_bytes()[:-3])
         for name in ("edits_0000000000000000001-0000000000000000009.part", "fsimage.ckpt_1"):
@@ -86,12 +82,12 @@ async def test_a_file_that_was_spoilt_here_meanwhile_is_fetched_again(tmp_path: 
 
 
 async def test_a_gap_is_an_error_that_names_the_transactions(tmp_path: Path) -> None:
-    async with source_world(tmp_path) as world:
+    async with worlds.source_world(tmp_path) as world:
         await world.servers.nodes.stop(0, 1, 2)
-        for copy in world.copies(segment_name(1)):
+        for copy in world.copies(worlds.segment_name(1)):
             copy.unlink()
         await world.servers.nodes.start(0, 1, 2)
-        first, last = int(segment_name(1)[6:25]), int(segment_name(1)[26:])
+        first, last = int(worlds.segment_name(1)[6:25]), int(worlds.segment_name(1)[26:])
         with pytest.raises(SourceError, match=f"transactions {first}-{last} are missing"):
             await world.stage()
         assert [name for name in world.files() if name.startswith("edits")] == []
@@ -100,19 +96,19 @@ async def test_a_gap_is_an_error_that_names_the_transactions(tmp_path: Path) -> 
 async def test_a_segment_that_is_sound_nowhere_is_named_with_each_node_s_reason(
     tmp_path: Path,
 ) -> None:
-    async with source_world(tmp_path) as world:
-        for copy in world.copies(segment_name(1)):
+    async with worlds.source_world(tmp_path) as world:
+        for copy in world.copies(worlds.segment_name(1)):
             copy.write_bytes(with_other_name(copy.read_bytes()))
-        with pytest.raises(SourceError, match=segment_name(1)) as refusal:
+        with pytest.raises(SourceError, match=worlds.segment_name(1)) as refusal:
             await world.stage()
         assert str(refusal.value).count("segmentTxId=25") == 3
-        assert segment_name(1) not in world.files()
+        assert worlds.segment_name(1) not in world.files()
         assert not any(name.endswith(".part") for name in world.files())
 
 
 async def test_sound_edits_that_are_not_those_of_the_list_are_refused(tmp_path: Path) -> None:
     """Refuse what our own nodes notice themselves; one of another make need not."""
-    async with source_world(tmp_path) as world, world.cluster.open_journal(info()) as reader:
+    async with worlds.source_world(tmp_path) as world, world.cluster.open_journal(info()) as reader:
         part = (await reader.segments(TxId(1)))[1]
         other = replace(part, segment=replace(part.segment, digest=b"x" * 32))
         with pytest.raises(SourceError, match=part.segment.name()) as refusal:
@@ -122,13 +118,13 @@ async def test_sound_edits_that_are_not_those_of_the_list_are_refused(tmp_path: 
 
 
 async def test_another_cluster_s_journal_is_not_read(tmp_path: Path) -> None:
-    async with source_world(tmp_path, journal_of=info(namespace_id=8)) as world:
+    async with worlds.source_world(tmp_path, journal_of=info(namespace_id=8)) as world:
         with pytest.raises(SourceError, match="belongs to cluster CID-test"):
             await world.stage()
 
 
 async def test_an_image_that_came_damaged_leaves_nothing(tmp_path: Path) -> None:
-    async with source_world(tmp_path) as world:
+    async with worlds.source_world(tmp_path) as world:
         image = tmp_path / "name" / "current" / IMAGE_0
         image.write_bytes(image.read_bytes()[:-1] + b"x")
         with pytest.raises(SourceError, match=r"nn2.*it came damaged"):
@@ -136,12 +132,12 @@ async def test_an_image_that_came_damaged_leaves_nothing(tmp_path: Path) -> None
         assert world.files() == []
 
 
-@pytest.mark.parametrize("name", [IMAGE_0, segment_name(1)])
+@pytest.mark.parametrize("name", [IMAGE_0, worlds.segment_name(1)])
 async def test_what_the_disk_cannot_read_any_more_is_fetched_again(
     tmp_path: Path, name: str
 ) -> None:
     """Reading this file of the kernel's gives the error of a bad sector."""
-    async with source_world(tmp_path) as world:
+    async with worlds.source_world(tmp_path) as world:
         kept = (await world.stage()).edits / name
         kept.unlink()
         kept.symlink_to("/proc/self/mem")
@@ -151,19 +147,19 @@ async def test_what_the_disk_cannot_read_any_more_is_fetched_again(
 
 
 async def test_without_a_namenode_the_reasons_are_told(tmp_path: Path) -> None:
-    async with source_world(tmp_path) as world:
-        stopped = SourceWorld(world.servers, world.cluster, world.work)
+    async with worlds.source_world(tmp_path) as world:
+        stopped = worlds.SourceWorld(world.servers, world.cluster, world.work)
     with pytest.raises(SourceError, match=r"no NameNode of ns1 answers.*nn1.*nn2"):
         await stopped.stage()
 
 
 async def test_a_merged_image_is_the_next_base_without_a_transfer(tmp_path: Path) -> None:
-    async with source_world(tmp_path) as world:
+    async with worlds.source_world(tmp_path) as world:
         staged = await world.stage()
         merged = merge(staged.image, staged.edits, tmp_path / "out").image
         adopt(merged, staged)
         kept = staged_here(staged.edits / merged.name, staged.edits)
-        assert (kept.base_txid, kept.last_txid) == (len(OPS), len(OPS))
+        assert (kept.base_txid, kept.last_txid) == (len(worlds.OPS), len(worlds.OPS))
 
 
 def test_files_that_are_here_already_are_only_checked(tmp_path: Path) -> None:

@@ -105,7 +105,6 @@ def count(item: ImageRange) -> Counted:
 
 
 def written(tmp_path: Path, seed: int, messages: int) -> tuple[Path, set[int]]:
-    """Write a file of inodes behind ten other bytes."""
     rng = random.Random(seed)
     parts = [ordinary(16385 + n, rng) for n in range(messages)]
     path = tmp_path / "section"

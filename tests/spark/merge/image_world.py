@@ -154,7 +154,6 @@ def opened(
 
 
 def nothing_changes(found: Opened) -> Delta:
-    """Return the difference of no edits at all."""
     last = found.index.image.section_header().lastInodeId
     root = np.array([found.index.root], np.int64)
     return Delta({}, [], NONE, NONE, NONE, root, {}, {}, {}, last, {})

@@ -38,7 +38,6 @@ class Script:
         return self.namespace.counters.last_inode_id + 1
 
     def mkdirs(self, *paths: str, acl: tuple[AclEntry, ...] = (), who: Permission = WHO) -> None:
-        """Directories, each in one that exists."""
         for path in paths:
             self.write(ops.Mkdir(self._next_id(), path, self.now, self.now, who, acl))
 

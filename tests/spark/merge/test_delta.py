@@ -27,8 +27,6 @@ def order(name: bytes) -> list[int]:
 
 @dataclass(slots=True)
 class Model:
-    """Inodes as messages, and who is whose child."""
-
     inodes: dict[int, pb.INode]
     parents: dict[int, int]
     fresh: list[int] = field(default_factory=list)
@@ -66,7 +64,6 @@ class Model:
 
 
 def read(path: Path) -> tuple[Model, pb.INodeSection, dict[int, list[int]]]:
-    """Read an image as a model, its header, and the children as they are listed."""
     found = sections(path)
     header, *raws = found["INODE"]
     inodes = {message.id: message for message in map(pb.INode.FromString, raws)}

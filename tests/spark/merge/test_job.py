@@ -83,9 +83,6 @@ def command(current: Path, out: Path, *more: str) -> Result:
     return CliRunner().invoke(merge_command, [*given, *more])
 
 
-# ---- what is damaged, missing or another's ----
-
-
 def flip(path: Path, offset: int) -> None:
     data = bytearray(path.read_bytes())
     data[offset] ^= 1
@@ -168,8 +165,6 @@ def test_nothing_is_published_from_damage_and_it_is_told_where(tmp_path: Path, c
     assert names_in(out) == []
 
 
-# ---- what one process must do ----
-
 UNDIVIDED: dict[str, tuple[Callable[[Path], object], str]] = {
     "an edit about snapshots": (
         lambda c: write_segment(c, LAST + 1, (StartLogSegment(), AllowSnapshot("/late"))),
@@ -195,9 +190,6 @@ def test_what_cannot_be_divided_is_merged_by_one_process_and_told(
     check_digest(done.merged.image)
     assert names_in(out) == [done.merged.image.name, f"{done.merged.image.name}.md5"]
     assert job.WHOLE in done.seconds
-
-
-# ---- the command ----
 
 
 def test_the_command_tells_what_it_did_and_where_the_time_went(tmp_path: Path) -> None:

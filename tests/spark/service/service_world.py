@@ -67,7 +67,6 @@ class ServiceWorld:
     paths: list[str] = field(default_factory=list)
 
     async def make_active(self) -> None:
-        """Active, and if it is so already, in a new term."""
         await self.make_standby()
         async with self._service_client() as client:
             await client.transition_to_active(RequestSource.USER, deadline_seconds=SECONDS)

@@ -1,8 +1,13 @@
 """The acceptance of issue 6 in a cluster of real processes: a checkpoint by Spark under writes."""
 
 import json
+import os
 import signal
 import sys
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -10,16 +15,107 @@ from rich.console import Console
 
 import deploy
 from deploy.local.cluster.cluster import Cluster
-from deploy.local.cluster.layout import NAMENODES
+from deploy.local.cluster.layout import NAMENODES, NAMESERVICE, Layout
 from deploy.local.cluster.ports import HOST, free_ports
 from deploy.local.cluster.processes import ManagedProcess, wait_until
 from deploy.local.cluster.state import status
 from deploy.local.demo.screen import Screen
 from deploy.local.demo.stage import Stage, request_failover, staged
-from deploy.local.workload.audit import judge
+from deploy.local.workload.audit import JournalEdits, judge, read_journal
 from deploy.local.workload.trial import hand_over, kill_active, settle, the_active
+from journal.quorum import majority
+from namenode_sim.edits.segment_file import named_range
+from namenode_sim.storage.retention import IMAGE
 from spark.service.merge_process import LOG_NAME
-from tests.spark.service.journal_watch import JournalWatch
+
+LOOK_SECONDS = 0.05
+
+
+@dataclass
+class JournalWatch:
+    """Looks at the files of all JournalNodes and name directories, again and again.
+
+    ``too_early`` has each look at which a JournalNode lacked edits that no NameNode had an image of
+    in a majority of its name directories.
+    """
+
+    layout: Layout
+    name_dirs: Mapping[str, Sequence[Path]]
+    archive: Path
+    too_early: list[str] = field(default_factory=list)
+    looks: int = 0
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def __enter__(self) -> "JournalWatch":
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def first_edits(self) -> dict[str, int]:
+        found = {}
+        for name in self.layout.journalnodes:
+            firsts = [r.first for path in _files(self._current(name)) if (r := named_range(path))]
+            found[name] = min(firsts, default=1)
+        return found
+
+    def durable_image(self) -> int:
+        """Return the newest image, with digest, in most directories of one NameNode."""
+        return max(self._durable_of(name) for name in self.name_dirs)
+
+    def images_of(self, namenode: str) -> list[int]:
+        """Return the newest image in each of a NameNode's directories; -1 for none."""
+        held = []
+        for folder in self.name_dirs[namenode]:
+            names = set(_files(folder / "current"))
+            whole = [int(m[1]) for n in names if (m := IMAGE.fullmatch(n)) and f"{n}.md5" in names]
+            held.append(max(whole, default=-1))
+        return held
+
+    def whole_journal(self) -> JournalEdits:
+        """Return every edit that was ever in a closed segment, and those in the open ones."""
+        self._keep(is_open=True)
+        return read_journal(replace(self.layout, directory=self.archive))
+
+    def _watch(self) -> None:
+        while not self._stop.wait(LOOK_SECONDS):
+            self._keep(is_open=False)
+            # In this order: an image that comes in between excuses nothing that went before it.
+            first, durable = max(self.first_edits().values()), self.durable_image()
+            self.looks += 1
+            if first > durable + 1:
+                self.too_early.append(f"edits up to {first - 1} were gone, images go to {durable}")
+
+    def _keep(self, *, is_open: bool) -> None:
+        for name in self.layout.journalnodes:
+            target = self.archive / "data" / name / NAMESERVICE / "current"
+            target.mkdir(parents=True, exist_ok=True)
+            for file in _files(self._current(name)):
+                found = named_range(file)
+                if found is None or (found.last is None and not is_open):
+                    continue
+                with suppress(FileExistsError, FileNotFoundError):
+                    os.link(self._current(name) / file, target / file)
+
+    def _current(self, journalnode: str) -> Path:
+        return self.layout.edits_dir(journalnode) / NAMESERVICE / "current"
+
+    def _durable_of(self, namenode: str) -> int:
+        held = sorted(self.images_of(namenode), reverse=True)
+        return held[majority(len(held)) - 1]
+
+
+def _files(folder: Path) -> list[str]:
+    try:
+        return [path.name for path in folder.iterdir()]
+    except FileNotFoundError:
+        return []
+
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
@@ -70,7 +166,6 @@ def started_from(cluster: Cluster, namenode: str) -> int:
 
 
 def processes_in(directory: Path) -> list[str]:
-    """Command lines that name the service's work folder."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
