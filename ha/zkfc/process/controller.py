@@ -76,12 +76,9 @@ class Controller:
         seen = None if board is None else board(self._notices_seen)
         self._membership = Membership(settings, seen, version, around)
         self._candidacy = first_candidacy(settings, self._membership.standing())
+        beat = self.duties.heartbeat_for
         self.monitor = new_monitor(
-            settings,
-            self,
-            measure=self.observer.probed,
-            heartbeat=self.duties.heartbeat_for("probes"),
-            around=around,
+            settings, self, measure=self.observer.probed, heartbeat=beat("probes"), around=around
         )
         tried, watched = self.observer.fence_tried, lambda: self.monitor.client
         self._takeover = Takeover(settings, measure=tried, watched=watched, around=around)
@@ -89,22 +86,14 @@ class Controller:
             name=own.namenode,
             application=self,
             keeper=lambda post: keeper(post, self.observer.lock_released),
-            heartbeat=self.duties.heartbeat_for("election"),
+            heartbeat=beat("election"),
         )
         self.history.active_by = self.elector.active_by
         self.witness = new_witness(
             settings, self.elector, lambda: self._candidacy, self.observer.removing, around
         )
         self._standing_back = Ceding(settings, self._takeover, self.elector, self._decide)
-        self.hand_over = HandOver(
-            settings,
-            self.attempts,
-            read_active=self._read_active,
-            situation=self._situation,
-            come_back=self._standing_back.come_back,
-            fell_through=self.history.add,
-            around=around,
-        )
+        self.hand_over = self._new_hand_over()
         self.observer.asked = lambda: self.hand_over.asked
         face = ZkfcFace(settings, cede=self.cede, hand_over=self._take_over_as_asked)
         self._server = around.serve([zkfc_protocol(face)])
@@ -126,6 +115,17 @@ class Controller:
         self._predecessor_gone, self._own_data, self.port = False, b"", 0
         self._recheck: asyncio.TimerHandle | None = None
         self._fatal: asyncio.Future[str] | None = None
+
+    def _new_hand_over(self) -> HandOver:
+        return HandOver(
+            self._settings,
+            self.attempts,
+            read_active=self._read_active,
+            situation=self._situation,
+            come_back=self._standing_back.come_back,
+            fell_through=self.history.add,
+            around=self._around,
+        )
 
     @property
     def candidacy(self) -> Candidacy:
