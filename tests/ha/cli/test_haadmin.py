@@ -22,8 +22,7 @@ async def test_states_are_single_words_in_lower_case(haadmin: Shell) -> None:
 async def test_all_states_are_a_table_of_fixed_width_and_a_dead_node_is_one_of_its_rows(
     haadmin: Shell, cluster: Cluster
 ) -> None:
-    dead = ("-D", "dfs.namenode.rpc-address.ns1.nn2=127.0.0.1:1")
-    told = await haadmin(*dead, "-getAllServiceState")
+    told = await haadmin(*DEAD, "-getAllServiceState")
     first, second = told.out.splitlines()
     host = await java_host("127.0.0.1")
     address = f"{host}:{cluster.ports['rpc-nn1']}"
@@ -40,11 +39,29 @@ async def test_health_is_silence_or_a_reason(haadmin: Shell, cluster: Cluster) -
     assert (told.code, told.err) == (255, "Health check failed: disk full\n")
 
 
-async def test_a_dead_node_is_an_operation_that_failed(haadmin: Shell) -> None:
-    dead = ("-D", "dfs.namenode.rpc-address.ns1.nn2=127.0.0.1:1")
-    told = await haadmin(*dead, "-getServiceState", "nn2")
+DEAD = ("-D", "dfs.namenode.rpc-address.ns1.nn2=127.0.0.1:1")
+UNKNOWN_NODE = "Illegal argument: Unable to determine service address for namenode 'nn9'"
+FAILURES = {
+    "a dead node": ((*DEAD, "-getServiceState", "nn2"), "Operation failed: 127.0.0.1:1"),
+    "a controller that does not run": (
+        (*AUTO, "-D", "dfs.ha.zkfc.port.ns1.nn2=1", "-failover", "nn1", "nn2"),
+        "Operation failed: ",
+    ),
+    "a forced failover with controllers": (
+        (*AUTO, "-failover", "--forcefence", "nn1", "nn2"),
+        "forcefence and forceactive flags not supported with auto-failover",
+    ),
+    "an unknown NameNode": (("-getServiceState", "nn9"), UNKNOWN_NODE),
+}
+
+
+@pytest.mark.parametrize("case", FAILURES)
+async def test_a_failure_is_255_with_its_reason(haadmin: Shell, case: str) -> None:
+    words, reason = FAILURES[case]
+    told = await haadmin(*words)
     assert told.code == 255
-    assert told.err.startswith("Operation failed: 127.0.0.1:1")
+    assert told.err.startswith(reason)
+    assert haadmin.cluster.controllers["nn2"].asked == 0
 
 
 async def test_failover_asks_the_controller_of_the_second_node(haadmin: Shell) -> None:
@@ -85,13 +102,6 @@ async def test_a_controller_that_falls_silent_leaves_the_outcome_unknown(haadmin
     assert "is standby at this moment" in told.err
 
 
-async def test_a_controller_that_does_not_run_is_an_operation_that_failed(haadmin: Shell) -> None:
-    dead = ("-D", "dfs.ha.zkfc.port.ns1.nn2=1")
-    told = await haadmin(*AUTO, *dead, "-failover", "nn1", "nn2")
-    assert told.code == 255
-    assert told.err.startswith("Operation failed: ")
-
-
 async def test_failover_without_controllers_goes_to_the_namenodes_themselves(
     haadmin: Shell, cluster: Cluster
 ) -> None:
@@ -108,15 +118,6 @@ async def test_failover_without_controllers_goes_to_the_namenodes_themselves(
     strange = ("-D", "dfs.ha.fencing.methods=foobar!")
     bad = await haadmin(*strange, "-failover", "nn2", "nn1")
     assert bad.code == 255
-    assert cluster.controllers["nn2"].asked == 0
-
-
-async def test_failover_with_controllers_and_force_is_refused_and_changes_nothing(
-    haadmin: Shell, cluster: Cluster
-) -> None:
-    forced = await haadmin(*AUTO, "-failover", "--forcefence", "nn1", "nn2")
-    assert forced.code == 255
-    assert "not supported with auto-failover" in forced.err
     assert cluster.controllers["nn2"].asked == 0
 
 
@@ -223,13 +224,6 @@ def test_help_is_no_error_even_for_a_nameservice_that_is_not_there(
     out, _ = capsys.readouterr()
     assert "[-failover [--forcefence] [--forceactive] <serviceId> <serviceId>]" in out
     assert list(COMMANDS) == sorted(COMMANDS)
-
-
-async def test_an_unknown_namenode_is_an_illegal_argument(haadmin: Shell) -> None:
-    told = await haadmin("-getServiceState", "nn9")
-    assert told.code == 255
-    assert "Illegal argument: Unable to determine service address" in told.err
-    assert "'nn9'" in told.err
 
 
 async def test_several_nameservices_need_ns(haadmin: Shell) -> None:
