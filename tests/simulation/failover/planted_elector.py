@@ -204,7 +204,9 @@ def doubted_name_spares(really: Any, state: ElectorState, breadcrumb: Any) -> An
     "tests/ha/elector/test_doubted.py::test_our_own_name_by_a_strangers_hand_spares_nobody",
     why="the drawn worlds have an open ACL, where nothing can be in doubt",
 )
-@bug.replacing("who could have written a breadcrumb is not asked", term_keeper, "doubts", 0)
+@bug.replacing(
+    "who could have written a breadcrumb is not asked", term_keeper, "untrusted_znodes", 0
+)
 async def nobody_doubts(*_arguments: object, **_named: object) -> dict[str, str]:
     return {}
 
