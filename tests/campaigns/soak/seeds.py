@@ -16,7 +16,7 @@ from tests.simulation.engine.runs import Outcome, Run
 from tests.simulation.engine.simulation import Simulation
 
 _PORTION: Final = 25
-_TOLD_EVERY: Final = 20 * _PORTION
+_REPORT_EVERY: Final = 20 * _PORTION
 MOST_SHOWN: Final = 10
 _TWICE_EVERY: Final = 100
 """One seed in this number is played twice, and must leave the same trace."""
@@ -108,6 +108,6 @@ def _portions(seeds: range) -> Iterator[list[int]]:
 
 
 def _progress(done: int, seeds: int, began: float) -> None:
-    if done % _TOLD_EVERY < _PORTION and done < seeds:
+    if done % _REPORT_EVERY < _PORTION and done < seeds:
         rate = 60 * done / (time.monotonic() - began)
         click.echo(f"{done} of {seeds} seeds, {rate:.0f} per minute", err=True)

@@ -4,7 +4,7 @@ import pytest
 
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import ContentSummaryProto, QuotaUsageProto
-from namenode_sim.client_protocol.reads.summary import Counts, counting
+from namenode_sim.client_protocol.reads.summary import ContentCounts, counting
 from namenode_sim.namespace.inode import STRIPED
 from tests.namenode_sim.client_protocol import datanodes_in_memory
 from tests.namenode_sim.client_protocol.namenode_in_memory import SUPERUSER, Served, linked, serve
@@ -139,6 +139,6 @@ async def test_others_get_their_turn_after_so_many_inodes(nodes: int, pauses: in
     root = served.namespace.tree.root
     root.children |= {b"%d" % number: root.children[b"f"] for number in range(nodes - 2)}
     caller = served.scene(SUPERUSER).caller
-    counts = Counts()
+    counts = ContentCounts()
     assert len(list(counting(caller, root, counts))) == pauses
     assert counts.files + counts.directories == nodes

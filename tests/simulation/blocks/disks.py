@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from datanode import model
 from datanode.replicas.operations import Operation
-from datanode.replicas.replica import Next, Refused, decide
+from datanode.replicas.replica import Next, OperationRefused, decide
 
 
 class NotDone(Exception):
@@ -116,7 +116,7 @@ class ReplicaMap:
         before = self.known.get(block_id)
         outcome = decide(operation, None if before is None else before.replica)
         match outcome:
-            case Refused():
+            case OperationRefused():
                 raise NotDone(
                     outcome.why,
                     missing=outcome.missing,
