@@ -36,7 +36,7 @@ class SafeModeRules:
 
 
 @dataclass(frozen=True, slots=True)
-class BlockCounts:
+class Counts:
     """What is known of blocks and DataNodes.
 
     ``total`` are the complete blocks, ``safe`` those of them with enough replicas.
@@ -50,9 +50,9 @@ class BlockCounts:
     bytes_in_future: int = 0
 
 
-def counts_of(state: BlockState, live_datanodes: int) -> BlockCounts:
+def counts_of(state: BlockState, live_datanodes: int) -> Counts:
     total, safe, bytes_in_future = state.map.safe_counts()
-    return BlockCounts(total, safe, live_datanodes, bytes_in_future)
+    return Counts(total, safe, live_datanodes, bytes_in_future)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +111,18 @@ class ReplicasWouldBeDeleted(Exception):
         )
 
 
-def begin(rules: SafeModeRules, counts: BlockCounts) -> SafeMode:
+def begin(rules: SafeModeRules, counts: Counts) -> SafeMode:
     """Begin the safe mode of a start; where there is nothing to wait for it is over at once."""
     return SafeMode(Off() if _conditions_hold(rules, counts) else Pending())
 
 
-def _conditions_hold(rules: SafeModeRules, counts: BlockCounts) -> bool:
+def _conditions_hold(rules: SafeModeRules, counts: Counts) -> bool:
     enough_blocks = counts.safe >= rules.needed(counts.total)
     return enough_blocks and counts.live_datanodes >= rules.min_datanodes
 
 
 def look(
-    mode: SafeMode, rules: SafeModeRules, counts: BlockCounts, now: float, *, taking_over: bool
+    mode: SafeMode, rules: SafeModeRules, counts: Counts, now: float, *, taking_over: bool
 ) -> SafeMode:
     """Look whether the safe mode of the start moves on; not in the midst of a takeover.
 
@@ -149,7 +149,7 @@ def enter(mode: SafeMode) -> SafeMode:
     return replace(mode, by_hand=True)
 
 
-def leave(counts: BlockCounts) -> SafeMode:
+def leave(counts: Counts) -> SafeMode:
     """Leave safe mode, of whatever kind, for an operator.
 
     Raises:
@@ -168,7 +168,7 @@ def force_exit() -> SafeMode:
 _BY_HAND = 'Use "hdfs dfsadmin -safemode leave" to turn safe mode off.'
 
 
-def tip(mode: SafeMode, rules: SafeModeRules, counts: BlockCounts, now: float) -> str:
+def tip(mode: SafeMode, rules: SafeModeRules, counts: Counts, now: float) -> str:
     """Say what safe mode waits for, in Hadoop's words; empty where it is off."""
     if mode.low_resources:
         return (
@@ -185,7 +185,7 @@ def tip(mode: SafeMode, rules: SafeModeRules, counts: BlockCounts, now: float) -
     )
 
 
-def _of_blocks(rules: SafeModeRules, counts: BlockCounts) -> str:
+def _of_blocks(rules: SafeModeRules, counts: Counts) -> str:
     needed, share = rules.needed(counts.total), f"{_single(rules.threshold):.4f}"
     if counts.safe < needed:
         return (
@@ -198,7 +198,7 @@ def _of_blocks(rules: SafeModeRules, counts: BlockCounts) -> str:
     )
 
 
-def _of_datanodes(rules: SafeModeRules, counts: BlockCounts) -> str:
+def _of_datanodes(rules: SafeModeRules, counts: Counts) -> str:
     live, needed = counts.live_datanodes, rules.min_datanodes
     if live < needed:
         return (
@@ -209,7 +209,7 @@ def _of_datanodes(rules: SafeModeRules, counts: BlockCounts) -> str:
 
 
 def _of_the_end(
-    startup: Pending | Extension, rules: SafeModeRules, counts: BlockCounts, now: float
+    startup: Pending | Extension, rules: SafeModeRules, counts: Counts, now: float
 ) -> str:
     if counts.bytes_in_future:
         return (

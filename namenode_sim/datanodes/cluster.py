@@ -57,7 +57,7 @@ class Cluster:
         namespace.follower = partial(apply_edit, self.blocks)
         self.begin_safe_mode()
 
-    def counts(self) -> safemode.BlockCounts:
+    def counts(self) -> safemode.Counts:
         return counts_of(self.blocks, sum(node.alive for node in self.nodes.values()))
 
     def begin_safe_mode(self) -> None:

@@ -55,18 +55,18 @@ class Granted:
 class Release:
     """The writer's lease is to be released first; if the file is not closed then, refuse."""
 
-    if_still_open: "LeaseRefusal"
+    if_still_open: "Refusal"
 
 
 @dataclass(frozen=True, slots=True)
-class LeaseRefusal:
+class Refusal:
     """The caller does not get the file now; ``in_recovery`` chooses between the two exceptions."""
 
     message: str
     in_recovery: bool = False
 
 
-Answer = Granted | Release | LeaseRefusal
+Answer = Granted | Release | Refusal
 
 
 def take(path: str, writer: Writer | None, caller: Caller) -> Answer:
@@ -76,20 +76,18 @@ def take(path: str, writer: Writer | None, caller: Caller) -> Answer:
     because = (
         f"Failed to {caller.intent.value} {path} for {caller.client} on {caller.machine} because"
     )
-    later = LeaseRefusal(
-        f"{because} lease recovery is in progress. Try again later.", in_recovery=True
-    )
+    later = Refusal(f"{because} lease recovery is in progress. Try again later.", in_recovery=True)
     if not caller.force and writer.client == caller.client:
-        return LeaseRefusal(f"{because} {caller.client} is already the current lease holder.")
+        return Refusal(f"{because} {caller.client} is already the current lease holder.")
     if writer.silent_seconds is None:
-        return LeaseRefusal(f"{because} the file is under construction but no leases found.")
+        return Refusal(f"{because} the file is under construction but no leases found.")
     if caller.force or writer.silent_seconds > SOFT_LIMIT_SECONDS:
         return Release(later)
     if writer.recovers:
-        return LeaseRefusal(
+        return Refusal(
             f"{because} another recovery is in progress by {writer.client} on {writer.machine}",
             in_recovery=True,
         )
-    return LeaseRefusal(
+    return Refusal(
         f"{because} this file lease is currently owned by {writer.client} on {writer.machine}"
     )

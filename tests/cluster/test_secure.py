@@ -56,7 +56,9 @@ def test_commands_reach_all_daemons_of_a_cluster_with_certificates(cluster: Clus
 def test_a_certificate_that_ends_on_one_host_is_named_before_and_after(cluster: Cluster) -> None:
     """Check status, doctor, and what the alert watches; its connections end with it."""
     folder = tls_folder(cluster.layout, "jn3")
-    wish = CertificateRequest(CertifiedName("local", Role.JOURNALNODE, "jn3"), ("localhost", "127.0.0.1"), LIFE)
+    wish = CertificateRequest(
+        CertifiedName("local", Role.JOURNALNODE, "jn3"), ("localhost", "127.0.0.1"), LIFE
+    )
     pair = issue(read_authority(authority_folder(cluster.layout)), wish, now() - AGE)
     replace(folder, {CERT: pair.certificate, KEY: pair.key})
     for command in ("status", "doctor"):

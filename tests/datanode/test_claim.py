@@ -20,7 +20,7 @@ ROWS = {
     "nobody, newer": (NOBODY, A, ACTIVE, 101, claim.Claims(101, A), claim.ClaimEffect.OBEYED),
     "nobody, equal": (NOBODY, A, ACTIVE, 100, NOBODY, claim.ClaimEffect.STALE),
     "nobody, older": (NOBODY, A, ACTIVE, 99, NOBODY, claim.ClaimEffect.STALE),
-    "the first of all": (claim.Claims(), A, ACTIVE, 0, claim.Claims(0, A), claim.ClaimEffect.OBEYED),
+    "the first": (claim.Claims(), A, ACTIVE, 0, claim.Claims(0, A), claim.ClaimEffect.OBEYED),
     "obeyed, any": (OBEYS_A, A, ACTIVE, 90, claim.Claims(90, A), claim.ClaimEffect.NOTHING_NEW),
     "another, newer": (OBEYS_A, B, ACTIVE, 101, claim.Claims(101, B), claim.ClaimEffect.OBEYED),
     "another, not newer": (OBEYS_A, B, ACTIVE, 100, OBEYS_A, claim.ClaimEffect.STALE),

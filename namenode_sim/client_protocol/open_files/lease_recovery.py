@@ -16,7 +16,7 @@ from namenode_sim.client_protocol.words.model import EditPlan, Scene
 from namenode_sim.client_protocol.words.paths import Route, as_file
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import Block
-from namenode_sim.leases.taking import Caller, Granted, Intent, LeaseRefusal, Writer, take
+from namenode_sim.leases.taking import Caller, Granted, Intent, Refusal, Writer, take
 from namenode_sim.namespace.inode import INodeFile
 
 LAZY_PERSIST_POLICY: Final = 15
@@ -49,7 +49,7 @@ def take_lease(scene: Scene, route: Route, client: str, intent: Intent) -> Taken
     answer = take(route.path, _writer(scene, file), caller)
     if isinstance(answer, Granted):
         return Taken((), file.blocks)
-    if isinstance(answer, LeaseRefusal):
+    if isinstance(answer, Refusal):
         raise _refusal(answer)
     released = release_lease(scene, file, route.path)
     if released.closed:
@@ -66,7 +66,7 @@ def force_lease(scene: Scene, route: Route, client: str) -> Released:
     file = as_file(route)
     caller = Caller(client, scene.caller.host, Intent.RECOVER, force=True)
     answer = take(route.path, _writer(scene, file), caller)
-    if isinstance(answer, LeaseRefusal):
+    if isinstance(answer, Refusal):
         raise _refusal(answer)
     return release_lease(scene, file, route.path, client)
 
@@ -82,12 +82,12 @@ def _writer(scene: Scene, file: INodeFile) -> Writer | None:
     return Writer(name, writer.client_machine, silent, recovers)
 
 
-def _refusal(refused: LeaseRefusal) -> FsError:
+def _refusal(refused: Refusal) -> FsError:
     java_class = RECOVERY_IN_PROGRESS if refused.in_recovery else ALREADY_BEING_CREATED
     return FsError(java_class, refused.message)
 
 
-def _refusing(released: Released, refused: LeaseRefusal) -> Callable[[], NoReturn]:
+def _refusing(released: Released, refused: Refusal) -> Callable[[], NoReturn]:
     def answer() -> NoReturn:
         released.then()
         raise _refusal(refused)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from namenode_sim.blocks.model import Stage
 from namenode_sim.blocks.safemode import (
-    BlockCounts,
+    Counts,
     Extension,
     Hold,
     Off,
@@ -39,24 +39,24 @@ def run_low(mode: SafeMode) -> SafeMode:
 PENDING, EXTENSION, OFF = SafeMode(Pending()), SafeMode(Extension(100.0)), SafeMode(Off())
 
 BEGINNINGS = {
-    "without blocks there is nothing to wait for": (RULES, BlockCounts(0, 0), OFF),
-    "one block is less than the threshold needs of one, rounded down": (RULES, BlockCounts(1, 0), OFF),
-    "two blocks need one": (RULES, BlockCounts(2, 0), PENDING),
-    "without blocks DataNodes are waited for": (TWO_NODES, BlockCounts(0, 0), PENDING),
-    "a threshold of 0 waits for no block": (replace(RULES, threshold=0.0), BlockCounts(99, 0), OFF),
+    "without blocks there is nothing to wait for": (RULES, Counts(0, 0), OFF),
+    "one block is less than the threshold needs of one, rounded down": (RULES, Counts(1, 0), OFF),
+    "two blocks need one": (RULES, Counts(2, 0), PENDING),
+    "without blocks DataNodes are waited for": (TWO_NODES, Counts(0, 0), PENDING),
+    "a threshold of 0 waits for no block": (replace(RULES, threshold=0.0), Counts(99, 0), OFF),
     "a negative threshold waits for no block": (
-        replace(RULES, threshold=-1.0), BlockCounts(99, 0), OFF,
+        replace(RULES, threshold=-1.0), Counts(99, 0), OFF,
     ),
-    "a threshold above 1 waits for ever": (replace(RULES, threshold=1.5), BlockCounts(9, 9), PENDING),
+    "a threshold above 1 waits for ever": (replace(RULES, threshold=1.5), Counts(9, 9), PENDING),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("rules", "counts", "mode"), BEGINNINGS.values(), ids=BEGINNINGS.keys())
-def test_a_start(rules: SafeModeRules, counts: BlockCounts, mode: SafeMode) -> None:
+def test_a_start(rules: SafeModeRules, counts: Counts, mode: SafeMode) -> None:
     assert begin(rules, counts) == mode
 
 
-SOME, ENOUGH = BlockCounts(1000, 998), BlockCounts(1000, 999)
+SOME, ENOUGH = Counts(1000, 998), Counts(1000, 999)
 
 LOOKS = {
     "a block too few": (PENDING, RULES, SOME, 100.0, PENDING),
@@ -74,12 +74,12 @@ LOOKS = {
         EXTENSION, TWO_NODES, replace(ENOUGH, live_datanodes=1), 130.0, EXTENSION,
     ),
     "it ends late when the condition holds again": (EXTENSION, RULES, ENOUGH, 500.0, OFF),
-    "an active deleted what was missing": (PENDING, RULES, BlockCounts(998, 998), 100.0, EXTENSION),
+    "an active deleted what was missing": (PENDING, RULES, Counts(998, 998), 100.0, EXTENSION),
     "an image that is too old is not left by itself": (
         EXTENSION, RULES, replace(ENOUGH, bytes_in_future=7), 130.0, EXTENSION,
     ),
     "nor at once": (PENDING, AT_ONCE, replace(ENOUGH, bytes_in_future=7), 100.0, PENDING),
-    "what is off stays off": (OFF, RULES, BlockCounts(1000, 0), 100.0, OFF),
+    "what is off stays off": (OFF, RULES, Counts(1000, 0), 100.0, OFF),
     "an operator's safe mode does not end by itself": (
         enter(EXTENSION), RULES, ENOUGH, 130.0, enter(OFF),
     ),
@@ -91,7 +91,7 @@ LOOKS = {
     ("mode", "rules", "counts", "now", "after"), LOOKS.values(), ids=LOOKS.keys()
 )
 def test_a_look(
-    mode: SafeMode, rules: SafeModeRules, counts: BlockCounts, now: float, after: SafeMode
+    mode: SafeMode, rules: SafeModeRules, counts: Counts, now: float, after: SafeMode
 ) -> None:
     assert look(mode, rules, counts, now, taking_over=False) == after
     assert look(mode, rules, counts, now, taking_over=True) == mode
@@ -105,7 +105,7 @@ def test_a_look(
 def test_it_ends_only_when_all_holds_and_then_for_good(seen: list[tuple[int, int, int]]) -> None:
     rules, mode, reached = SafeModeRules(min_datanodes=2, extension_seconds=3.0), PENDING, None
     for now, (safe, live, future) in enumerate(seen):
-        counts = BlockCounts(10, safe, live, future)
+        counts = Counts(10, safe, live, future)
         after = look(mode, rules, counts, float(now), taking_over=False)
         holds = safe >= 9 and live >= 2
         if holds and reached is None:
@@ -166,7 +166,7 @@ TIPS = {
 
 @pytest.mark.parametrize(("mode", "rules", "counts", "now", "text"), TIPS.values(), ids=TIPS.keys())
 def test_the_tip(
-    mode: SafeMode, rules: SafeModeRules, counts: BlockCounts, now: float, text: str
+    mode: SafeMode, rules: SafeModeRules, counts: Counts, now: float, text: str
 ) -> None:
     assert tip(mode, rules, counts, now) == text
 
@@ -183,8 +183,8 @@ def test_only_complete_blocks_are_waited_for() -> None:
     state.add_block(1, 2**30 + 1, 100, 1001, 3, Stage.COMPLETE)
     state.add_block(1, 2**30 + 2, 100, 1002, 3, Stage.UNDER_CONSTRUCTION)
     state.add_block(2, -(2**63) + 16, 100, 1003, 0, Stage.COMPLETE)
-    assert counts_of(state, 4) == BlockCounts(1, 0, 4)
+    assert counts_of(state, 4) == Counts(1, 0, 4)
     slot = state.map.find(2**30 + 1)
     assert slot is not None
     state.take(slot, state.add_storage("n", "s"))
-    assert counts_of(state, 4) == BlockCounts(1, 1, 4)
+    assert counts_of(state, 4) == Counts(1, 1, 4)

@@ -12,7 +12,7 @@ from namenode_sim.leases.taking import (
     Caller,
     Granted,
     Intent,
-    LeaseRefusal,
+    Refusal,
     Release,
     Writer,
     take,
@@ -28,7 +28,7 @@ BECAUSE = "Failed to APPEND_FILE /f for other on m2 because"
 
 def later(caller: Caller) -> Release:
     text = f"Failed to {caller.intent.value} /f for {caller.client} on {caller.machine} because"
-    return Release(LeaseRefusal(f"{text} lease recovery is in progress. Try again later.", True))
+    return Release(Refusal(f"{text} lease recovery is in progress. Try again later.", True))
 
 
 CASES: dict[str, tuple[Writer | None, Caller, Answer]] = {
@@ -36,12 +36,12 @@ CASES: dict[str, tuple[Writer | None, Caller, Answer]] = {
     "a closed file, by recoverLease": (None, FORCED, Granted()),
     "its own writer": (
         WRITER, ITSELF,
-        LeaseRefusal("Failed to CREATE_FILE /f for writer on m1 because writer is already the current "
+        Refusal("Failed to CREATE_FILE /f for writer on m1 because writer is already the current "
                 "lease holder."),
     ),
     "its own writer, after the soft limit": (
         SILENT, ITSELF,
-        LeaseRefusal("Failed to CREATE_FILE /f for writer on m1 because writer is already the current "
+        Refusal("Failed to CREATE_FILE /f for writer on m1 because writer is already the current "
                 "lease holder."),
     ),
     "its own writer, by recoverLease": (
@@ -50,21 +50,21 @@ CASES: dict[str, tuple[Writer | None, Caller, Answer]] = {
     ),
     "a holder without a lease": (
         replace(WRITER, silent_seconds=None), OTHER,
-        LeaseRefusal(f"{BECAUSE} the file is under construction but no leases found."),
+        Refusal(f"{BECAUSE} the file is under construction but no leases found."),
     ),
     "recoverLease": (WRITER, FORCED, later(FORCED)),
     "recoverLease while a recovery runs": (replace(WRITER, recovers=True), FORCED, later(FORCED)),
     "after the soft limit": (SILENT, OTHER, later(OTHER)),
     "at the soft limit": (
         replace(WRITER, silent_seconds=SOFT_LIMIT_SECONDS), OTHER,
-        LeaseRefusal(f"{BECAUSE} this file lease is currently owned by writer on m1"),
+        Refusal(f"{BECAUSE} this file lease is currently owned by writer on m1"),
     ),
     "within the soft limit": (
-        WRITER, OTHER, LeaseRefusal(f"{BECAUSE} this file lease is currently owned by writer on m1"),
+        WRITER, OTHER, Refusal(f"{BECAUSE} this file lease is currently owned by writer on m1"),
     ),
     "within the soft limit, while a recovery runs": (
         replace(WRITER, recovers=True), OTHER,
-        LeaseRefusal(f"{BECAUSE} another recovery is in progress by writer on m1", in_recovery=True),
+        Refusal(f"{BECAUSE} another recovery is in progress by writer on m1", in_recovery=True),
     ),
 }  # fmt: skip
 
@@ -78,7 +78,7 @@ def test_a_caller_wants_a_file(writer: Writer | None, caller: Caller, answer: An
 def test_nobody_takes_a_file_from_a_writer_that_lives() -> None:
     for intent, recovers, silent in product(Intent, (False, True), (0.0, 59.9, 60.0)):
         answer = take("/f", Writer("w", "m", silent, recovers), Caller("c", "m", intent))
-        assert isinstance(answer, LeaseRefusal)
+        assert isinstance(answer, Refusal)
 
 
 def test_the_longest_silent_are_looked_at_first() -> None:
