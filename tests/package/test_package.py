@@ -28,7 +28,7 @@ def test_the_wheel_has_one_public_name_and_the_tree_as_it_is(built: Path) -> Non
         assert {name.partition("/")[0].partition("-")[0] for name in names} == {"nnha"}
         for name in (
             "ha/cli/main.py",
-            "deploy/local/fence-namenode.sh",
+            "deploy/local/cluster/fence-namenode.sh",
             "spark/tables/__init__.py",
         ):
             committed = subprocess.run(
@@ -47,7 +47,7 @@ def test_it_works_beside_packages_of_the_names_that_it_has_inside(
     _pip("install", "--no-deps", "--target", str(site), str(next(built.glob("*.whl"))))
     told = _python(site, "-m", "nnha", "--version")
     assert told.stdout == "nnha 0.2.0\n", told.stderr
-    theirs = "import nnha, spark; nnha.activate(); import fencing.model; print(spark.WHOSE)"
+    theirs = "import nnha, spark; nnha.activate(); import hadoop.durable; print(spark.WHOSE)"
     assert _python(site, "-c", theirs).stdout == "theirs\n"
 
 
