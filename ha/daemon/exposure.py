@@ -99,7 +99,7 @@ def check_exposure(
         raise ExitWith(OPEN_TO_STRANGERS, _reachable(reachable, mode, daemon))
     told = mode is not Mode.INSECURE and kernel_reports_uids()
     if not told and tls is None and mode in (Mode.AUTO, Mode.STRICT):
-        raise ExitWith(OPEN_TO_STRANGERS, _untold(mode))
+        raise ExitWith(OPEN_TO_STRANGERS, _callers_unknown(mode))
     tell = log.warning if mode in (Mode.INSECURE, Mode.PERMISSIVE) else log.info
     tell(
         "security.mode",
@@ -221,7 +221,7 @@ def _reachable(doors: Sequence[str], mode: Mode, daemon: Daemon) -> str:
     )
 
 
-def _untold(mode: Mode) -> str:
+def _callers_unknown(mode: Mode) -> str:
     return (
         f"refused to start: {SECURITY_MODE.name}={mode} takes callers for who the kernel says they "
         "are, and the kernel does not tell it here: neither by NETLINK_SOCK_DIAG nor in "

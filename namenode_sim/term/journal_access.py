@@ -47,7 +47,7 @@ class EditsReader(Protocol):
     async def close(self) -> None: ...
 
 
-async def _untold(_within_seconds: float) -> Silence:
+async def _silence_not_reported(_within_seconds: float) -> Silence:
     raise Unavailable("this journal's nodes do not tell when they heard a writer")
 
 
@@ -62,7 +62,7 @@ class JournalAccess:
     new_writer: Callable[[], TermWriter]
     reader: EditsReader
     tails_open_segment: bool = False
-    silence: Callable[[float], Awaitable[Silence]] = _untold
+    silence: Callable[[float], Awaitable[Silence]] = _silence_not_reported
     """Return for how long a majority has not heard the newest writer.
 
     Raise JournalError if it has not answered within the given seconds.
