@@ -20,7 +20,6 @@ from ha.rpc.protocol import Call, Method, RpcProtocol
 from ha.rpc.server import RpcServer
 from ha.security.access_control import AccessControl
 from journal.core import replies, requests
-from journal.core.state import JournalState
 from journal.errors import BadRequest, Fenced, JournalError, NotFormatted
 from journal.model import NamespaceInfo, Segment, TxId
 from journal.node.faces import hadoop_codec as codec
@@ -161,22 +160,16 @@ async def _accept(node: JournalNode, request: hp.AcceptRecoveryRequestProto) -> 
 
 
 async def _journaled_edits(node: JournalNode, request: hp.GetJournaledEditsRequestProto) -> Message:
-    """Return the newest edits from memory, as far as none of them can vanish any more.
+    """Return the newest edits from memory: all of the open segment's writer, as Hadoop's node does.
 
-    Java's reader counts how many edits a majority has and takes them from any of these nodes,
-    whichever writer they are of.  It can do so safely where each node gives only what is certain.
-    That ends at the committed txid, which a Java writer sends with its next batch.
+    Java's reader counts how many a majority has.  If this node stopped at the committed txid, which
+    a Java writer sends with its next batch only, the newest edit of an idle cluster would stay
+    hidden.  A node that lags refuses, for an empty answer is a vote.
 
-    See docs/reference/quorum-journal.md#durable-reads.
+    See docs/reference/journal-node.md#java-writers-and-readers.
     """
-    owner = _named(node, request)
-    since = codec.txid(request.sinceTxId)
-    room = last_durable_txid(owner.state, since) - since + 1
-    wanted = min(codec.signed_32(request.maxTxns), room)
-    if wanted <= 0:
-        owner.read(requests.GetJournalState())  # or it is not formatted
-        return hp.GetJournaledEditsResponseProto(txnCount=0)
-    return codec.journaled_edits(owner.journaled_edits(since, wanted))
+    owner, most = _named(node, request), codec.signed_32(request.maxTxns)
+    return codec.journaled_edits(owner.journaled_edits(codec.txid(request.sinceTxId), most))
 
 
 async def _unfenced(_node: JournalNode, _request: Message) -> Message:
@@ -297,18 +290,3 @@ def _methods(
         return Method(row.request, answer, in_thread=answer_here)
 
     return {name: method(name, row) for name, row in rows.items()}
-
-
-def last_durable_txid(state: JournalState, since: TxId) -> TxId:
-    """Return the last edit from ``since`` on, without a gap, that is final or on a quorum.
-
-    Finalized bytes are what a quorum decided on.  Those of the open segment are its writer's, which
-    is the one that we hear the committed txid from; an abandoned segment's may be anybody's.
-    """
-    until = TxId(since - 1)
-    for segment in state.segments.values():
-        if segment.finalized and segment.holds(TxId(until + 1)):
-            until = segment.last
-    if state.open is not None and state.open.first <= until + 1 < state.open.next_txid:
-        until = max(until, TxId(min(state.open.next_txid - 1, state.committed)))
-    return until

@@ -234,25 +234,42 @@ async def test_old_segments_are_purged(tmp_path: Path) -> None:
         assert [log.startTxId for log in logs] == [4, 7]
 
 
-async def test_edits_from_memory_are_certain_ones_only(tmp_path: Path) -> None:
-    """Give certain edits only, as Java's reader counts answers, whichever writer they are of."""
+async def test_a_java_reader_gets_all_edits_of_the_open_segment(tmp_path: Path) -> None:
+    """Give what no commit is known of, too: Java's reader counts what a majority has."""
     async with java_and_node(tmp_path, edits_cache_bytes=1 << 20) as (_, java):
         await java.format()
         await java.new_epoch(1)
-        writer = java.at(1)
-        await writer.written(1, 3)
-        assert (await java.edits(1)).txnCount == 0
-        info = writer.info()
-        info.committedTxId = 2
-        beat = hp.HeartbeatRequestProto(reqInfo=info)
-        await java.call("heartbeat", beat, hp.HeartbeatResponseProto)
+        await java.at(1).written(1, 3)
         found = await java.edits(1)
-        assert (found.txnCount, found.editLog) == (2, segment_bytes(1, 2))
+        assert (found.txnCount, found.editLog) == (3, segment_bytes(1, 3))
         assert (await java.edits(2, 1)).editLog == segment_bytes(2, 2)
-        assert (await java.edits(3)).txnCount == 0
+        assert (await java.edits(4)).txnCount == 0
+
+
+async def test_a_lagging_node_refuses_a_java_reader(tmp_path: Path) -> None:
+    async with java_and_node(tmp_path, edits_cache_bytes=1 << 20) as (_, java):
+        await java.format()
+        await java.new_epoch(1)
+        assert (await java.edits(1)).txnCount == 0
+        assert (await refused(java.edits(2))).java_class == refusals.NEWER_TXID
+        await java.at(1).written(1, 3)
+        assert (await java.edits(4)).txnCount == 0
+        assert (await refused(java.edits(5))).java_class == refusals.NEWER_TXID
+
+
+async def test_a_java_reader_gets_no_edits_of_a_writer_that_another_has_followed(
+    tmp_path: Path,
+) -> None:
+    """A recovery may replace them, whatever the new writer knows to be committed elsewhere."""
+    async with java_and_node(tmp_path, edits_cache_bytes=1 << 20) as (_, java):
+        await java.format()
+        await java.new_epoch(1)
+        await java.at(1).written(1, 3)
         await java.new_epoch(2)
         info = java.at(2).info()
-        info.committedTxId = 3  # of edits that went to other nodes
+        info.committedTxId = 3
         beat = hp.HeartbeatRequestProto(reqInfo=info)
         await java.call("heartbeat", beat, hp.HeartbeatResponseProto)
-        assert (await java.edits(1)).txnCount == 0
+        for since in (1, 3):
+            assert (await refused(java.edits(since))).java_class == refusals.CACHE_MISS
+        assert (await java.edits(4)).txnCount == 0
