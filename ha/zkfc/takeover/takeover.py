@@ -15,6 +15,7 @@ from ha.elector.keeper import Keeper, LockReader
 from ha.elector.model import Role, Term
 from ha.elector.state import ElectorState
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, decode
+from ha.elector.zookeeper.credentials import open_to_all
 from ha.elector.zookeeper.errors import (
     BadBreadcrumb,
     TakeoverImpossible,
@@ -85,13 +86,17 @@ class Takeover:
 
         The node is matched by its ids; its address is advisory.  Where the breadcrumb's address is
         not the configured one, both are fenced: the name may have moved while the old process lives
-        on.  Where others could have written the breadcrumb, every other NameNode is asked to be
-        standby as well.  Raises TakeoverImpossible.
+        on.  Where others could have written the breadcrumb, nothing is done at an address that no
+        NameNode of the configuration has; and every other NameNode is asked to be standby as well,
+        unless the configured ACL lets anybody write it.  Raises TakeoverImpossible.
         """
         doubted = term is Term.DOUBTED
-        victims = self._named(content, doubted=doubted)
+        named = self._named(content, doubted=doubted)
+        victims = self._configured(named) if doubted or self._open_to_all else named
         told = [await self._fence_one(target) for target in victims]
-        gone = predecessor_gone(term, [proof for _, proof in told])
+        # Where it may live at an address that was left alone, its end was not seen.
+        surely = term if set(named) <= set(victims) else Term.UNKNOWN
+        gone = predecessor_gone(surely, [proof for _, proof in told])
         asked = await self._ask_the_others(victims) if doubted else []
         return Fenced("; ".join([*(how for how, _ in told), *asked]), gone)
 
@@ -111,10 +116,28 @@ class Takeover:
                 f"cannot tell whom to fence: {failure}; make sure that no NameNode is active, "
                 f"then run zkfc --format-zk"
             ) from failure
-        named = Target(info.nameservice, info.namenode, info.hostname, info.port)
-        if doubted and named == target_at(own):
+        if doubted and (info.nameservice, info.namenode) == (own.nameservice, own.namenode):
             return []
         return self._victims(info)
+
+    @property
+    def _open_to_all(self) -> bool:
+        """Whether any client of ZooKeeper may write the breadcrumb by the configured ACL."""
+        return open_to_all(self._settings.zookeeper.acl)
+
+    def _configured(self, named: list[Target]) -> list[Target]:
+        """Return those of them that are where the configuration has a NameNode.
+
+        The bad schedule: a stranger writes the address of a DataNode, and sshfence kills what holds
+        the port there.  Where none is left, all other NameNodes stand for whom it may have meant.
+        """
+        own, others = self._settings.own, self._settings.others
+        places = {target_at(one) for one in (own, *others)}
+        victims = [one for one in named if one in places]
+        for one in named:
+            if one not in places:
+                log.warning("takeover.victim.not_configured", left_alone=str(one))
+        return victims if victims or not named else [target_at(one) for one in others]
 
     async def _ask_the_others(self, fenced: list[Target]) -> list[str]:
         """Ask every other NameNode to be standby, and go on whatever they say.

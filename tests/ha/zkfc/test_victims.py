@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from ha.elector.events import BreadcrumbRead, LockGone, LockSeen
 from ha.elector.model import Role, SessionNumber, Stage, Term
 from ha.elector.state import ElectorState
 from ha.elector.takeover import answer_takeover
+from ha.elector.zookeeper.credentials import parse_acl
 from ha.elector.zookeeper.errors import TakeoverImpossible
 from ha.notices.model import FencingAttempt
 from ha.rpc.client import RpcConnection
@@ -163,6 +165,57 @@ async def test_in_doubt_the_one_that_is_named_is_fenced_all_the_same() -> None:
     taking = Takeover(settings(1, nn2=port), around=Surroundings(fence=methods))
     await taking.fence(crumb("nn2", port), Term.DOUBTED)
     assert [each.port for each in methods.given] == [port]
+
+
+OPEN = parse_acl("world:anyone:rwcda")
+ON_OUR_OWN_HOST = {
+    # nameservice, name and port in the breadcrumb -> which are fenced: at the ports of the configured
+    "it is where it is configured": ("ns1", "nn2", "nn2", ["nn2"]),
+    "it has moved, or the port is a DataNode's": ("ns1", "nn2", "strange", ["nn2"]),
+    "its port is that of the third": ("ns1", "nn2", "nn3", ["nn2"]),
+    "nobody knows the name": ("ns1", "nn9", "strange", ["nn2", "nn3"]),
+    "nobody knows the name, which has the port of one": ("ns1", "nn9", "nn2", ["nn2", "nn3"]),
+    "its namesake of another nameservice": ("ns2", "nn2", "nn2", ["nn2", "nn3"]),
+    "it is ourselves elsewhere": ("ns1", "nn1", "strange", []),
+}
+
+
+@pytest.mark.parametrize("case", ON_OUR_OWN_HOST)
+@pytest.mark.parametrize("doubt", ["its ACL is in doubt", "the configured ACL is open"])
+async def test_where_others_could_have_named_it_only_configured_addresses_are_touched(
+    case: str, doubt: str
+) -> None:
+    """Let a stranger write the address of a DataNode: it is neither spoken to nor killed."""
+    nameservice, name, where, expected = ON_OUR_OWN_HOST[case]
+    methods, asked = Methods(proves_gone=True), list[int]()
+    ports = {one: free_port() for one in ("nn2", "nn3", "strange")}
+
+    async def note(host: str, port: int, **how: Any) -> RpcConnection:  # noqa: ANN401 - as it is
+        asked.append(port)
+        return await RpcConnection.open(host, port, **how)
+
+    async with toy("nn1") as own:
+        site = settings(own.port, nn2=ports["nn2"], nn3=ports["nn3"])
+        is_open = doubt == "the configured ACL is open"
+        if is_open:
+            site = replace(site, zookeeper=replace(site.zookeeper, acl=OPEN))
+        term = Term.SETTLED if is_open else Term.DOUBTED
+        taking = Takeover(site, around=Surroundings(connect=note, fence=methods))
+        fenced = await taking.fence(crumb(name, ports[where], nameservice), term)
+    assert [(each.nameservice, each.namenode, each.port) for each in methods.given] == [
+        ("ns1", which, ports[which]) for which in expected
+    ]
+    assert ports["strange"] not in asked
+    assert fenced.gone is (is_open and case == "it is where it is configured")
+
+
+async def test_bytes_that_name_nobody_stand_for_all_others_in_doubt_alone() -> None:
+    methods, ports = Methods(), [free_port(), free_port()]
+    taking = Takeover(settings(1, nn2=ports[0], nn3=ports[1]), around=Surroundings(fence=methods))
+    await taking.fence(b"scribble", Term.DOUBTED)
+    assert [each.port for each in methods.given] == ports
+    with pytest.raises(TakeoverImpossible, match="cannot tell whom to fence"):
+        await taking.fence(b"scribble", Term.SETTLED)
 
 
 PLANS = {
