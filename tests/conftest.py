@@ -12,7 +12,7 @@ import kazoo.retry
 import pytest
 import structlog
 
-from ha.daemon.event_loop import fast_loop, uvloop_installed
+from ha.daemon.event_loop import PlainLoop, fast_loop, uvloop_installed
 
 KEPT_LINES = 40
 LONGEST = (
@@ -69,7 +69,7 @@ def pytest_asyncio_loop_factories(
     item: pytest.Item,
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Run some tests on both loops; a factory that stands alone is not shown in their names."""
-    loops = {"asyncio": asyncio.new_event_loop}
+    loops: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": PlainLoop}
     both = item.nodeid.startswith(BOTH_LOOPS) and not item.nodeid.startswith(ONE_LOOP)
     if both and uvloop_installed():
         loops["uvloop"] = fast_loop

@@ -1,6 +1,5 @@
 """``nnha security``: an authority of one's own, and the certificates that it signs."""
 
-import asyncio
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from ha.conf.errors import BadValue, ConfigurationError
 from ha.console.command_audit import CommandAudit
 from ha.console.exit_codes import FAILED, REFUSED, UNHEALTHY, USAGE
 from ha.console.options import configuration, timeout_option
+from ha.daemon import event_loop
 from ha.security.audit_text import Outcome
 from ha.security.certificate_files import (
     CA,
@@ -306,7 +306,7 @@ def ask_daemons(
     pages = [_page(one) for one in also]
     conf = load_configuration(conf_dir, overrides)
     call_under_certificate(conf)
-    return asyncio.run(held_by_all(conf, seconds, pages))
+    return event_loop.run(held_by_all(conf, seconds, pages))
 
 
 def _page(value: str) -> "HostPort":

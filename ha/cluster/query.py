@@ -12,6 +12,7 @@ from ha.conf.topology import HostPort
 from ha.daemon.http.http_get import http_get
 from ha.daemon.own_delay import OwnDelay
 from ha.elector.zookeeper.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
+from ha.names import waited_for
 from ha.notices.codec import MAX_ENTRY_CHARACTERS
 from ha.security.audit_text import escaped
 from ha.service.errors import ServiceRefused, ServiceUnreachable
@@ -90,7 +91,9 @@ class Look:
         try:
             while not asking.done():
                 if self._loop.time() >= self.deadline:
-                    raise TimeoutError
+                    asking.cancel()
+                    await asyncio.wait({asking}, timeout=HANG_UP_SECONDS)
+                    raise TimeoutError from _end_of(asking)
                 await asyncio.wait({asking}, timeout=self.left())
         finally:
             if not asking.done():
@@ -102,6 +105,8 @@ class Look:
         causes = list(_causes(error))
         if any(isinstance(one, ConnectionRefusedError) for one in causes):
             return NOT_RUNNING
+        if name := next(filter(None, map(waited_for, causes)), ""):
+            return name
         if any(isinstance(one, TimeoutError) for one in causes) or self.left() <= _SOON:
             return f"{NO_ANSWER} in {self.seconds:g} s"
         if isinstance(error, OSError) and error.strerror:
@@ -139,6 +144,14 @@ async def read_all(reader: asyncio.StreamReader) -> bytes:
         if len(found) > MAX_ANSWER_BYTES:
             raise ValueError(f"more than {MAX_ANSWER_BYTES} bytes")
     return bytes(found)
+
+
+def _end_of(asking: "asyncio.Future[R]") -> BaseException | None:
+    """Return what a question that was given up ended with: it may say what it has waited for."""
+    try:
+        return asking.exception() if asking.done() else None
+    except asyncio.CancelledError as given_up:
+        return given_up
 
 
 def _causes(error: BaseException) -> tuple[BaseException, ...]:

@@ -1,14 +1,19 @@
-"""Which event loop a daemon runs on: uvloop's where it is installed, or asyncio's own.
+"""Which event loop a process runs on: uvloop's where it is installed, or asyncio's; names by ours.
 
 See docs/operations.md#the-event-loop.
 """
 
 import asyncio
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from enum import Enum
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+from ha.names import NAMES, Found
+
+T = TypeVar("T")
 
 LOOP_VARIABLE: Final = "NNHA_LOOP"
 """Says which one, in place of what is installed."""
@@ -50,13 +55,40 @@ def chosen_loop(asked: str | None, *, installed: bool) -> EventLoop:
     return loop
 
 
-def loop_factory(loop: EventLoop) -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return the factory of such loops for ``asyncio.Runner``; None for asyncio's own."""
-    return fast_loop if loop is EventLoop.UVLOOP else None
+def loop_factory(loop: EventLoop) -> Callable[[], asyncio.AbstractEventLoop]:
+    """Return the factory of such loops for ``asyncio.Runner``."""
+    return fast_loop if loop is EventLoop.UVLOOP else PlainLoop
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run a command's coroutine as ``asyncio.run`` does, and end without waiting for a resolver."""
+    with asyncio.Runner(loop_factory=PlainLoop) as runner:
+        return runner.run(work)
+
+
+async def _look_up(
+    _loop: asyncio.AbstractEventLoop,
+    host: str | None,
+    port: int | None,
+    *,
+    family: int = 0,
+    type: int = 0,  # noqa: A002 - asyncio's word
+    proto: int = 0,
+    flags: int = 0,
+) -> list[Found]:
+    return await NAMES.getaddrinfo(
+        host, port, family=family, kind=type, protocol=proto, flags=flags
+    )
+
+
+class PlainLoop(asyncio.SelectorEventLoop):
+    """asyncio's loop, whose lookups of names no end of a loop waits for."""
+
+    getaddrinfo = _look_up  # type: ignore[assignment] # a port is a number here
 
 
 def fast_loop() -> asyncio.AbstractEventLoop:
-    """Return a loop of uvloop's; its clock and its ports are as true as asyncio's."""
+    """Return a loop of uvloop's; its clock, its ports and its names are as good as asyncio's."""
     import uvloop  # 4 ms, for those who run it
 
     class FastLoop(uvloop.Loop):
@@ -64,6 +96,7 @@ def fast_loop() -> asyncio.AbstractEventLoop:
         # would take no time, and a process that was stopped in the middle of one would not know
         # it.  Timers count from their start, so that they are none the wiser.
         time = staticmethod(time.monotonic)
+        getaddrinfo = _look_up  # type: ignore[assignment] # as above
 
         async def create_connection(
             self,
@@ -75,11 +108,34 @@ def fast_loop() -> asyncio.AbstractEventLoop:
             # It would cut the number to 16 bits, and so reach somebody else.
             if port is not None and not 0 <= port <= MOST_PORT:
                 raise OverflowError(f"a port is at most {MOST_PORT}, and not {port}")
-            return await super().create_connection(
-                protocol_factory,
-                host,  # type: ignore[arg-type] # None where ``options`` has a socket
-                port,  # type: ignore[arg-type]
-                **options,
-            )
+            if host is not None:
+                # It would look the name up on one of libuv's few threads, and end after them.
+                options["sock"] = await _connected(self, host, port)
+                if options.get("ssl"):
+                    options.setdefault("server_hostname", host)
+            return await super().create_connection(protocol_factory, **options)
 
     return FastLoop()
+
+
+async def _connected(loop: asyncio.AbstractEventLoop, host: str, port: int | None) -> socket.socket:
+    """Connect to the first address of a host that accepts.  Raises OSError as asyncio does."""
+    failures: list[OSError] = []
+    for family, kind, protocol, _, address in await NAMES.getaddrinfo(
+        host, port, kind=socket.SOCK_STREAM
+    ):
+        made = socket.socket(family, kind, protocol)
+        try:
+            made.setblocking(False)  # noqa: FBT003 - socket's own
+            await loop.sock_connect(made, address)
+        except OSError as failure:
+            made.close()
+            failures.append(failure)
+        except BaseException:
+            made.close()
+            raise
+        else:
+            return made
+    if len({str(failure) for failure in failures}) == 1:
+        raise failures[0]
+    raise OSError(f"Multiple exceptions: {', '.join(map(str, failures))}")

@@ -9,6 +9,7 @@ from typing import Final, Protocol, TypeVar, cast
 from google.protobuf.message import Message
 
 from ha.conf.own_user import own_user
+from ha.names import waited_for
 from ha.rpc import errors, java_names, packets
 from ha.rpc.frames import FrameSplitter
 from ha.rpc.packets import CallAnswer
@@ -92,14 +93,15 @@ class RpcConnection:
             async with asyncio.timeout(deadline_seconds):
                 wire = await _connected(client_id, host, port, _SERVERS.get(protocol))
         except TimeoutError as failure:
+            why = waited_for(failure)
             raise errors.ConnectFailed(
-                f"no connection to {host}:{port} within {deadline_seconds} s"
+                f"no connection to {host}:{port} within {deadline_seconds} s{why and f': {why}'}"
             ) from failure
         except OSError as failure:
             raise errors.ConnectFailed(f"no connection to {host}:{port}: {failure}") from failure
         except (ValueError, OverflowError) as failure:
-            # A name that DNS cannot have (an empty label), or a port beyond 65535.  Addresses come
-            # from ZooKeeper, too: an impossible one must count as one where nothing listens.
+            # A port beyond 65535.  Addresses come from ZooKeeper, too: an impossible one must count
+            # as one where nothing listens.
             raise errors.ConnectFailed(f"{host!r}:{port} is no address: {failure}") from failure
         wire.send(
             packets.PREAMBLE + packets.encode_context(client_id, protocol, user or own_user(), None)

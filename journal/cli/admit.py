@@ -1,11 +1,11 @@
 """``nnha journal admit --founding``: give the nodes of an imported journal their first votes."""
 
-import asyncio
 from collections.abc import Mapping
 
 import click
 
 from ha.console.exit_codes import FAILED, UNEXPECTED, UNREACHABLE
+from ha.daemon import event_loop
 from journal.cli import options
 from journal.errors import JournalError
 from journal.links.quorum_call import good
@@ -38,7 +38,7 @@ def admit_command(
     async def ask(remote: RemoteNode) -> pb.JournalStatus:
         return await remote.status(place.timeout_seconds)
 
-    statuses = asyncio.run(options.ask_each(place, ask))
+    statuses = event_loop.run(options.ask_each(place, ask))
     _ensure_founding(place, statuses, founding=founding)
     told = good(statuses)
     click.echo(
@@ -56,7 +56,7 @@ def admit_command(
     async def admit(remote: RemoteNode) -> None:
         await remote.admit_founding(told[remote.name].incarnation, place.timeout_seconds)
 
-    done = asyncio.run(options.ask_each(place, admit))
+    done = event_loop.run(options.ask_each(place, admit))
     failures = options.bad(done)
     if output == "json":
         rows = [{"node": name, "admitted": name not in dict(failures)} for name in done]

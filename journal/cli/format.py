@@ -1,12 +1,12 @@
 """``nnha journal format``: make empty storage on all nodes, or on one that lost its own."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from ha.console.exit_codes import FAILED, UNEXPECTED, UNREACHABLE
+from ha.daemon import event_loop
 from journal.cli import options
 from journal.errors import JournalError
 from journal.links.quorum_call import good
@@ -52,7 +52,7 @@ def format_command(
     async def ask(remote: RemoteNode) -> pb.JournalStatus | None:
         return await _status(remote, place.timeout_seconds)
 
-    statuses = asyncio.run(options.ask_each(place, ask))
+    statuses = event_loop.run(options.ask_each(place, ask))
     targets = names if node is None else [NodeName(node)]
     namespace = _namespace(place, statuses, targets, version_file)
     _ensure_reachable(statuses, targets)
@@ -60,7 +60,7 @@ def format_command(
     _ensure_empty(good(statuses), targets, force=force)
     if node is not None:
         _ensure_learners_are_known(good(statuses), targets)
-    done = asyncio.run(_format(place, targets, namespace, good(statuses), force=force))
+    done = event_loop.run(_format(place, targets, namespace, good(statuses), force=force))
     failures = options.bad(done)
     if output == "json":
         rows = [{"node": name, "formatted": name not in dict(failures)} for name in targets]

@@ -1,6 +1,5 @@
 """``nnha journal recover --dry-run``: what a new writer would make of the newest segment."""
 
-import asyncio
 from collections.abc import Mapping
 
 import click
@@ -8,6 +7,7 @@ from rich.table import Column, Table
 
 from ha.console.exit_codes import UNHEALTHY, UNREACHABLE
 from ha.console.output import console
+from ha.daemon import event_loop
 from journal.cli import options
 from journal.errors import InvariantBroken, JournalError, NotAdmitted
 from journal.links import codec
@@ -43,7 +43,7 @@ def recover_command(
             (),
             "nnha journal recover --dry-run, or nnha haadmin -failover",
         )
-    first, answers = asyncio.run(_ask(place))
+    first, answers = event_loop.run(_ask(place))
     told: dict[NodeName, Answer] = good(answers)
     chosen: Chosen = None
     if len(told) >= place.needed and first is not None:

@@ -1,6 +1,5 @@
 """``nnha journal status`` and ``segments``: how each node fares, and who holds what."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 
 import click
@@ -8,6 +7,7 @@ from rich.table import Column, Table
 
 from ha.console.exit_codes import UNHEALTHY, UNREACHABLE
 from ha.console.output import console
+from ha.daemon import event_loop
 from journal.cli import options
 from journal.cli.inventory import Row, judge, rows
 from journal.cli.learners import Learner, ask_learners, learner_lines, learner_rows
@@ -32,7 +32,7 @@ def status_command(*, place: options.JournalTarget, output: str) -> None:
     async def ask(remote: RemoteNode) -> pb.JournalStatus:
         return await remote.status(place.timeout_seconds)
 
-    answers = asyncio.run(options.ask_each(place, ask))
+    answers = event_loop.run(options.ask_each(place, ask))
     if output == "json":
         options.print_json(place, {"nodes": [_status_json(node, answers) for node in answers]})
     else:
@@ -49,7 +49,7 @@ def segments_command(*, place: options.JournalTarget, output: str) -> None:
     A learner's copies are shown, and not counted.
     Exit status: 0 all is well; 6 no majority of the nodes can be reached; 8 lists differ.
     """
-    listed, learners, failures = asyncio.run(ask_lists_and_learners(place))
+    listed, learners, failures = event_loop.run(ask_lists_and_learners(place))
     counted, silent = _rows_of(listed), len(failures) + len(learners)
     findings = judge(counted, silent=silent, answering=len(listed)) if listed else ()
     copies = {node: (learner.status, learner.segments) for node, learner in learners.items()}

@@ -1,6 +1,5 @@
 """``nnha journal verify``: are all copies of the edits the same, and is none missing?"""
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 
 import click
@@ -8,6 +7,7 @@ from rich.table import Column, Table
 
 from ha.console.exit_codes import UNHEALTHY, UNREACHABLE
 from ha.console.output import console
+from ha.daemon import event_loop
 from journal.cli import options
 from journal.cli.inventory import judge, rows
 from journal.cli.learners import Learner, ask_learners, learner_lines, learner_rows
@@ -43,7 +43,7 @@ def verify_command(
 
 
 def _shallow(place: options.JournalTarget, output: str) -> bool:
-    listed, learners, failures = asyncio.run(ask_lists_and_learners(place))
+    listed, learners, failures = event_loop.run(ask_lists_and_learners(place))
     if len(listed) < place.needed:
         silent = [*failures, *((node, "a learner") for node in learners)]
         reasons = "; ".join(f"{node}: {why}" for node, why in silent)
@@ -89,7 +89,7 @@ def _shallow(place: options.JournalTarget, output: str) -> bool:
 
 def _deep(place: options.JournalTarget, output: str) -> bool:
     try:
-        result, learners = asyncio.run(_verified(place))
+        result, learners = event_loop.run(_verified(place))
     except QuorumLost as lost:
         raise options.NotDone(str(lost), UNREACHABLE) from lost
     if output == "json":

@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 
+from ha.names import waited_for
 from ha.security.caller import Role
 from ha.security.own_tls import context_for, falls_back
 from journal.errors import Unavailable
@@ -73,8 +74,9 @@ class ProbedLink:
         try:
             async with asyncio.timeout(timeout_seconds):
                 grpc = await speaks_grpc(self._host, self._port)
-        except TimeoutError:
-            raise Unavailable(f"no answer in {timeout_seconds:g} s") from None
+        except TimeoutError as late:
+            silent = f"no answer in {timeout_seconds:g} s"
+            raise Unavailable(waited_for(late) or silent) from None
         except ConnectionRefusedError as failure:
             raise Unavailable("connection refused") from failure
         except OSError as failure:

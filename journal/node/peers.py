@@ -15,11 +15,14 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.keys import journal as keys
 from ha.conf.keys.cluster import NAMENODES, NAMESERVICES
 from ha.conf.topology import JournalUri, shared_edits
+from ha.names import NAMES, Unresolved
 
 log = structlog.get_logger()
 
 Peer = tuple[str, int]
 
+RESOLVE_SECONDS: Final = 5.0
+"""For one name; background work may wait, and a stopping node waits for it."""
 _WILDCARDS: Final = frozenset({"0.0.0.0", "::", ""})
 
 
@@ -55,8 +58,8 @@ class Own:
 def addresses(host: str) -> set[str]:
     """Return what a name resolves to; nothing if it does not resolve, which may change."""
     try:
-        return {str(entry[4][0]) for entry in socket.getaddrinfo(host, None)}
-    except (OSError, UnicodeError):  # a label of more than 63 letters is none
+        return {str(entry[4][0]) for entry in NAMES.addresses(host, 0, RESOLVE_SECONDS)}
+    except Unresolved:
         return set()
 
 

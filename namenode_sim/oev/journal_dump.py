@@ -1,6 +1,5 @@
 """``nnha journal dump``: edits of the quorum journal, shown as ``nnha oev`` shows a file's."""
 
-import asyncio
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
@@ -16,6 +15,7 @@ from ha.conf.topology import namenodes, nameservice_of, shared_edits
 from ha.console.exit_codes import REFUSED, UNEXPECTED, UNHEALTHY, UNREACHABLE, USAGE
 from ha.console.options import configuration
 from ha.console.own_certificate import call_under_certificate
+from ha.daemon import event_loop
 from journal.errors import JournalError, QuorumLost
 from journal.frame import file_header
 from journal.links.configuration import reader_settings
@@ -70,7 +70,9 @@ def dump(
         reader = _reader(conf_dir, overrides)
         with TemporaryFile() as temporary:
             file = cast(BinaryIO, temporary)
-            count = asyncio.run(_gather(reader, file, TxId(first), last, in_progress=in_progress))
+            count = event_loop.run(
+                _gather(reader, file, TxId(first), last, in_progress=in_progress)
+            )
             if count == 0:
                 none = f"the journal has no edit from {first} on"
                 open_one = "" if in_progress else " in a closed segment; see --in-progress"

@@ -11,6 +11,8 @@ import structlog
 from ha.conf.configuration import Configuration
 from ha.conf.own_user import own_user
 from ha.daemon.process import ExitWith
+from ha.daemon.stderr import say
+from ha.names import NAMES
 from hadoop.errors import StorageError
 from journal.errors import JournalError
 from journal.model import NamespaceInfo
@@ -41,13 +43,13 @@ def new_namespace_info(cluster_id: str | None, *, layout_version: int) -> Namesp
     See docs/reference/namenode.md#name-directories.
     """
     draw = random.SystemRandom()
-    address = socket.gethostbyname(socket.gethostname()) if _has_address() else "127.0.0.1"
+    drawn = draw.randrange(1, 2**31)
     return NamespaceInfo(
         layout_version=layout_version,
         namespace_id=draw.randrange(1, 2**31),
         cluster_id=cluster_id or f"CID-{uuid.uuid4()}",
         ctime=0,
-        block_pool_id=f"BP-{draw.randrange(1, 2**31)}-{address}-{time.time_ns() // 1_000_000}",
+        block_pool_id=f"BP-{drawn}-{_own_address()}-{time.time_ns() // 1_000_000}",
     )
 
 
@@ -118,9 +120,20 @@ async def _format_journal(
         await writer.close()
 
 
-def _has_address() -> bool:
+def _own_address() -> str:
+    """Return this host's address for the id of a block pool; Hadoop's stand-in if it has none.
+
+    Hadoop's DataNodes read only addresses of IPv4 there.
+    """
+    why = "it has none of IPv4"
     try:
-        socket.gethostbyname(socket.gethostname())
-    except OSError:
-        return False
-    return True
+        for family, _, _, _, address in NAMES.addresses(socket.gethostname(), 0, ASK_SECONDS):
+            if family == socket.AF_INET:
+                return str(address[0])
+    except OSError as failure:
+        why = str(failure)
+    say(
+        f"nnha namenode: no address of this host for the id of the block pool: {why}. The id has "
+        "127.0.0.1 in its place, which changes nothing else."
+    )
+    return "127.0.0.1"

@@ -3,7 +3,6 @@
 See docs/reference/namenode.md#start-modes.
 """
 
-import asyncio
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from ha.conf.configuration import Configuration
 from ha.conf.keys.cluster import FORMAT_LAYOUT
 from ha.conf.keys.namenode import ALLOW_FORMAT, REFORMAT_DISABLED
 from ha.console.exit_codes import UNEXPECTED
+from ha.daemon import event_loop
 from ha.daemon.process import ExitWith
 from hadoop.errors import StorageError
 from journal.model import LAYOUT_VERSION
@@ -77,7 +77,7 @@ def format_file_system(request: Request) -> str:
         )
     info = new_namespace_info(request.cluster_id, layout_version=conf.get(FORMAT_LAYOUT))
     try:
-        asyncio.run(format_all(conf, place, info, force=bool(full) or consent.force))
+        event_loop.run(format_all(conf, place, info, force=bool(full) or consent.force))
     except StorageError as problem:
         raise ExitWith(ABORTED, f"{problem} Nothing was changed.") from problem
     return (
@@ -96,7 +96,7 @@ def _occupied(request: Request) -> list[Path]:
 
 def initialize(request: Request) -> str:
     """Move a single NameNode's edits into the quorum journal."""
-    done = asyncio.run(initialize_shared_edits(request.conf, request.place, request.consent))
+    done = event_loop.run(initialize_shared_edits(request.conf, request.place, request.consent))
     journal = request.place.journal.journal_id
     if not done.segments:
         return (
@@ -110,7 +110,7 @@ def initialize(request: Request) -> str:
 
 
 def bootstrap(request: Request) -> str:
-    done = asyncio.run(
+    done = event_loop.run(
         bootstrap_standby(
             request.conf,
             request.place,
@@ -130,7 +130,7 @@ def bootstrap(request: Request) -> str:
 def prepare_directories(request: Request) -> str:
     """Have an image here: the one that is there, a peer's, or a new file system's."""
     allowed = Permission(request.may_found, request.wait_seconds, request.cluster_id)
-    return asyncio.run(prepare(request.conf, request.place, allowed))
+    return event_loop.run(prepare(request.conf, request.place, allowed))
 
 
 def recover_namespace(request: Request) -> str:
@@ -145,7 +145,7 @@ def recover_namespace(request: Request) -> str:
         refusal="recovery was not begun; nothing was changed.",
     )
     recovery = Recovery(choose=request.choose, always=consent.force)
-    return asyncio.run(recover(request.conf, request.place, recovery))
+    return event_loop.run(recover(request.conf, request.place, recovery))
 
 
 def metadata_version(request: Request) -> str:

@@ -1,6 +1,5 @@
 """`nnha dfs`: Hadoop's own FsShell from PySpark's jars, against the configured cluster."""
 
-import asyncio
 import os
 import subprocess
 import tempfile
@@ -18,6 +17,7 @@ from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
 from ha.conf.configuration import load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import cluster as keys
+from ha.daemon import event_loop
 
 PATIENCE_SECONDS = 15.0
 """How long a command may take, the start of the JVM included, before we look why."""
@@ -102,7 +102,9 @@ def no_active_warning(directory: Path) -> list[str]:
     lines: list[str] = []
     for nameservice in configuration.get(keys.NAMESERVICES):
         try:
-            view = asyncio.run(look_at(configuration, nameservice, deadline_seconds=LOOK_SECONDS))
+            view = event_loop.run(
+                look_at(configuration, nameservice, deadline_seconds=LOOK_SECONDS)
+            )
         except ConfigurationError:  # enough for the client, not for a look: it may be no HA
             continue
         if view.active is None:

@@ -1,7 +1,5 @@
 """``nnha explain``: why the active is active, and which NameNode would be next."""
 
-import asyncio
-
 import click
 from rich.text import Text
 
@@ -13,6 +11,7 @@ from ha.console.completion import namenode_ids
 from ha.console.library_logs import silence_libraries
 from ha.console.output import plain, show
 from ha.console.result import Code, CommandOutcome, Ending
+from ha.daemon import event_loop
 
 LOOK_SECONDS = 2.0
 
@@ -26,7 +25,7 @@ def explain(*, place: ClusterCommand, node: str | None) -> None:
     With NODE, judges only that one.  Exits 0 in every case.
     """
     silence_libraries()
-    view = asyncio.run(
+    view = event_loop.run(
         look_at(place.configuration, place.nameservice, deadline_seconds=place.timeout_seconds)
     )
     if node is not None and view.namenode(node) is None:

@@ -1,6 +1,5 @@
 """``nnha history``: lists the failovers recorded in ZooKeeper, or shows one with all details."""
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -16,6 +15,7 @@ from ha.console.durations import since, span
 from ha.console.library_logs import silence_libraries
 from ha.console.output import plain, show
 from ha.console.result import API_VERSION, Code, CommandOutcome, Ending
+from ha.daemon import event_loop
 from ha.notices import model
 from ha.notices.store import KEPT_RECORDS, read_history
 
@@ -42,7 +42,7 @@ def history(*, place: ClusterCommand, count: int, number: int | None) -> None:
     """
     silence_libraries()
     wanted = KEPT_RECORDS if number is not None else count
-    entries = asyncio.run(
+    entries = event_loop.run(
         visit(place, "history", partial(read_history, count=wanted), seconds=place.timeout_seconds)
     )
     if number is not None:

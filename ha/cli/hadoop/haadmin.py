@@ -3,7 +3,6 @@
 What it prints on stdout is byte for byte what Hadoop 3.5's prints (tests/interop compares them).
 """
 
-import asyncio
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from ha.console.exit_codes import DONE, HADOOP_FAILURE
 from ha.console.interrupt import interruptible
 from ha.console.options import in_the_process_list
 from ha.console.own_certificate import call_under_certificate
+from ha.daemon import event_loop
 from ha.service.errors import ServiceError
 
 
@@ -181,7 +181,7 @@ def run(words: tuple[str, ...]) -> int:
         for warning in configuration.warnings:
             _complain(f"warning: {warning}")
         asked = Asked(configuration, invocation.nameservice, tuple(arguments), asked_flags)
-        return asyncio.run(COMMANDS[name].action(asked))
+        return event_loop.run(COMMANDS[name].action(asked))
     except Misused as error:
         _complain(str(error))
         _complain(error.usage)

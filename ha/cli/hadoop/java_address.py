@@ -8,6 +8,7 @@ import threading
 from typing import Final
 
 from ha.conf.topology import HostPort
+from ha.names import NAMES
 
 NAMING_SECONDS: Final = 2.0
 """How long a name server may take; the address is as good, if not as Java prints it."""
@@ -47,7 +48,7 @@ async def java_host(host: str) -> str:
 def _name_of(address: str) -> str:
     try:
         name, _ = socket.getnameinfo((address, 0), socket.NI_NAMEREQD)
-        back = socket.getaddrinfo(name, None)
+        back = NAMES.addresses(name, 0, NAMING_SECONDS)
     except OSError:
         return address
     return name if any(found[4][0] == address for found in back) else address
@@ -57,8 +58,9 @@ async def java_name(address: HostPort) -> str:
     """Return ``NameNode at host/ip:port``."""
     loop = asyncio.get_running_loop()
     try:
-        found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+        async with asyncio.timeout(NAMING_SECONDS):
+            found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
         resolved = str(found[0][4][0])
-    except OSError:
+    except OSError:  # TimeoutError is one
         resolved = "<unresolved>"
     return f"NameNode at {await java_host(address.host)}/{resolved}:{address.port}"

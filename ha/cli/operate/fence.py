@@ -1,6 +1,5 @@
 """``nnha fence``: what fencing a NameNode would do, or a real try of it."""
 
-import asyncio
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from ha.console.exit_codes import DONE, FAILED
 from ha.console.library_logs import silence_libraries
 from ha.console.output import plain, show
 from ha.console.result import API_VERSION, Code, CommandOutcome, Ended, Ending
+from ha.daemon import event_loop
 from ha.zkfc.settings.settings import FencingPlan, fencing_plan
 from ha.zkfc.takeover.planned_fence import fence_as_planned, target_at
 
@@ -58,7 +58,7 @@ def test(*, place: ClusterCommand, node: str, number: int | None, really: bool) 
         return
     audit = CommandAudit.configured(place.configuration)
     with audit.telling("fence test", f"{address.nameservice}.{address.namenode}"):
-        report = asyncio.run(trial.run())
+        report = event_loop.run(trial.run())
         show(place.output, trial.as_json(report), _text(trial.lines(report)))
         sys.exit(DONE if report.fenced else FAILED)
 

@@ -1,6 +1,5 @@
 """The look before a change: silence is met by asking again, with more time, before a refusal."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Final, TypeVar
 
@@ -10,6 +9,7 @@ from ha.cluster.daemon_queries import look_at
 from ha.cluster.view import ClusterView
 from ha.console.cluster_options import ClusterCommand
 from ha.console.result import Code, Ending
+from ha.daemon import event_loop
 
 LOOK_SECONDS: Final = 2.0
 PATIENT_LOOK_SECONDS: Final = 10.0
@@ -40,4 +40,4 @@ def look_and_plan(
 
 
 def _look(place: ClusterCommand, seconds: float) -> ClusterView:
-    return asyncio.run(look_at(place.configuration, place.nameservice, deadline_seconds=seconds))
+    return event_loop.run(look_at(place.configuration, place.nameservice, deadline_seconds=seconds))

@@ -22,6 +22,7 @@ from ha.console.durations import span
 from ha.console.exit_codes import INTERRUPTED, OUTCOME_UNKNOWN
 from ha.console.options import Seconds
 from ha.console.result import Ending
+from ha.daemon import event_loop
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.notices import store
@@ -123,7 +124,7 @@ class NoticeChange:
         seconds = max(CONNECT_SECONDS, self.place.timeout_seconds) + self.wait_seconds
         written = f"{self.what} may be written, and stays then"
         with warn_on_interrupt(self.place, self.command, written, target=self.node):
-            ending = asyncio.run(
+            ending = event_loop.run(
                 visit(self.place, self.command, self._change, seconds=seconds, changes=True)
             )
         self.place.end(ending)

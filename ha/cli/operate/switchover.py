@@ -1,6 +1,5 @@
 """``nnha switchover`` and ``nnha failover``: make another NameNode active."""
 
-import asyncio
 import sys
 from collections.abc import Callable, Coroutine
 
@@ -21,6 +20,7 @@ from ha.console.library_logs import silence_libraries
 from ha.console.options import Seconds
 from ha.console.output import console, plain
 from ha.console.result import Code, CommandOutcome, Ending
+from ha.daemon import event_loop
 
 _DRY_RUN = click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 _YES = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
@@ -127,7 +127,7 @@ def _run(
 
     told = f"the ZKFC of {plan.target} may go on with it"
     with warn_on_interrupt(place, command, told, target=plan.target):
-        ending = asyncio.run(carry_out())
+        ending = event_loop.run(carry_out())
     place.end(ending)
 
 

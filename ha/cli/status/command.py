@@ -22,6 +22,7 @@ from ha.console.exit_codes import DONE, UNHEALTHY, UNREACHABLE
 from ha.console.library_logs import silence_libraries
 from ha.console.output import console, show
 from ha.console.yaml_text import as_yaml
+from ha.daemon import event_loop
 
 DEADLINE_SECONDS = 1.5
 WATCH_SECONDS = 2.0
@@ -49,8 +50,8 @@ def status(*, place: ClusterCommand, watch: bool, check: bool) -> None:
     """
     silence_libraries()
     if watch:
-        asyncio.run(_watch(place))
-    view = asyncio.run(_once(place, own_start_seconds=time.monotonic() - STARTED))
+        event_loop.run(_watch(place))
+    view = event_loop.run(_once(place, own_start_seconds=time.monotonic() - STARTED))
     sys.exit(_judgement(view) if check else DONE)
 
 

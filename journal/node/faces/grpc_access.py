@@ -6,12 +6,12 @@ connection: so each call, and each stream of batches once, asks the kernel anew.
 
 import asyncio
 import ipaddress
-import socket
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
+from ha.names import NAMES
 from ha.security.access_control import AccessControl
 from ha.security.audit_text import Outcome
 from ha.security.caller import Caller, unproven
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Context = Any
 """grpc.aio.ServicerContext; grpc has no types."""
 _FAMILIES: Final = ("ipv4:", "ipv6:")
+_RESOLVE_SECONDS: Final = 5.0
 
 
 class GrpcAccess:
@@ -121,7 +122,7 @@ def addresses(host: str) -> Sequence[str]:
     """Return the addresses that a server listens on; none where it listens on all of them."""
     with suppress(ValueError):
         return () if ipaddress.ip_address(host).is_unspecified else (host,)
-    with suppress(OSError, UnicodeError):
-        found = socket.getaddrinfo(host or None, None, type=socket.SOCK_STREAM)
+    with suppress(OSError):
+        found = NAMES.addresses(host or "localhost", 0, _RESOLVE_SECONDS)
         return tuple(dict.fromkeys(str(one[4][0]).partition("%")[0] for one in found))
     return ()

@@ -17,6 +17,7 @@ from ha.conf.topology import namenodes, nameservice_of, shared_edits
 from ha.console.command_audit import CommandAudit
 from ha.console.exit_codes import REFUSED, UNREACHABLE, USAGE
 from ha.console.options import configuration
+from ha.daemon import event_loop
 from ha.daemon.logs import configure_logging
 from journal.core.state import JournalState
 from journal.errors import JournalError, StorageFailed
@@ -101,7 +102,7 @@ def _repair(place: LocalJournal, epoch: Epoch, *, yes: bool) -> int:
         return REFUSED
     finally:
         disk.close()
-    answers = asyncio.run(_ask(place))
+    answers = event_loop.run(_ask(place))
     told = {name: one for name, one in answers.items() if isinstance(one, pb.JournalStatus)}
     click.echo(f"{place.root}: promised {state.promised}, writer {state.writer}")
     for name, one in sorted(answers.items()):

@@ -8,6 +8,7 @@ from typing import assert_never
 import structlog
 
 from ha.conf.topology import NameNodeAddress
+from ha.daemon import event_loop
 from journal.model import Epoch, NamespaceInfo, TxId
 from namenode_sim.checkpoint.image_upload import UploadFailed, UploadSuperseded, upload_image
 from namenode_sim.checkpoint.schedule import UploadAnswer
@@ -110,7 +111,7 @@ class UploadSink:
     def publish(self, image: Path, staged: Staged, tell: ReportStep) -> Published:
         """Offer it; see ``Sink``."""
         tell(f"offering {image.name} to the NameNodes")
-        return asyncio.run(self._publish(image, TxId(int(image.name[-19:])), staged))
+        return event_loop.run(self._publish(image, TxId(int(image.name[-19:])), staged))
 
     async def _publish(self, image: Path, txid: TxId, staged: Staged) -> Published:
         try:

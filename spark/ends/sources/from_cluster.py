@@ -13,6 +13,7 @@ from pathlib import Path
 
 import structlog
 
+from ha.daemon import event_loop
 from hadoop.directory_lock import DirectoryLock
 from hadoop.durable import rename_durably
 from journal.model import NamespaceInfo, TxId
@@ -41,7 +42,7 @@ class ClusterSource:
 
     def stage(self, work: Path, tell: ReportStep) -> Staged:
         """Fetch what is not here yet; see ``Source``."""
-        return asyncio.run(stage_from_cluster(self.cluster, work, tell))
+        return event_loop.run(stage_from_cluster(self.cluster, work, tell))
 
 
 def folder_of(namespace: NamespaceInfo, work: Path) -> Path:

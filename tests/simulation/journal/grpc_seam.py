@@ -1,7 +1,8 @@
 """Takes the place of gRPC's channel and server under the product's own stubs and service."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
@@ -9,6 +10,7 @@ import grpc
 import grpc.aio
 from google.protobuf.message import Message
 
+from ha.names import Found
 from tests.simulation.engine.clock import PROCESS, Process
 from tests.simulation.engine.network import Network
 from tests.simulation.journal.lane_seam import LaneBoard
@@ -63,6 +65,17 @@ class Handler(Protocol):
         """The method, of a stream."""
 
 
+class SimulatedNames:
+    """In place of the process's names: every machine has an address."""
+
+    def known(self, host: str, port: int) -> list[Found]:
+        del host
+        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", port))]
+
+    def look_again(self, host: str) -> None:
+        del host
+
+
 class Server(Protocol):
     """A machine that may serve calls, or be down."""
 
@@ -91,12 +104,14 @@ class Switchboard:
     servers: dict[str, Server]
     lanes: LaneBoard
 
-    def channel(self, target: str, options: object = None) -> "SimulatedChannel":
+    def channel(
+        self, target: str, options: Sequence[tuple[str, object]] = ()
+    ) -> "SimulatedChannel":
         """Return what ``grpc.aio.insecure_channel`` gives in the simulated world."""
-        del options
+        del target
         process = PROCESS.get()
         assert process is not None, "a channel belongs to a process"
-        machine = target.removeprefix("dns:///").rpartition(":")[0]
+        machine = str(dict(options)["grpc.default_authority"]).rpartition(":")[0]
         return SimulatedChannel(self, process, machine)
 
 

@@ -12,6 +12,7 @@ import aiohttp
 import grpc.aio
 
 from ha.daemon.lazy_import import load
+from journal.links import grpc_link
 from journal.node.faces import transfer
 from journal.node.repair import scrub
 from journal.writer import batch_stream
@@ -25,7 +26,7 @@ from tests.simulation.journal import ambush, byzantine, comebacks
 from tests.simulation.journal.ambush import Ambushes
 from tests.simulation.journal.comebacks import Comebacks
 from tests.simulation.journal.contender import Contender, Habits, Life
-from tests.simulation.journal.grpc_seam import Switchboard
+from tests.simulation.journal.grpc_seam import SimulatedNames, Switchboard
 from tests.simulation.journal.http_seam import session_maker
 from tests.simulation.journal.lane_seam import LaneBoard
 from tests.simulation.journal.liveness import go_on, heal
@@ -92,6 +93,7 @@ class World:
         with (
             traced(self.trace),
             patch.object(grpc.aio, "insecure_channel", board.channel),
+            patch.object(grpc_link, "NAMES", SimulatedNames()),
             patch.object(aiohttp, "ClientSession", session_maker(self.network, servers)),
             patch.object(self.loop, "create_connection", self.lanes.connect),
             patch.object(batch_stream, "own_tls", lambda: self if self.swarm.beside else None),

@@ -16,6 +16,7 @@ from ha.daemon.lazy_import import load
 from ha.rpc.protocol import Catalogue
 from ha.zkfc.process.controller import ElectionImpossible
 from ha.zkfc.surroundings.positions import Position
+from journal.links import grpc_link
 from journal.node.faces import transfer
 from journal.writer import batch_stream
 from namenode_sim.blocks.errors import MapBroken
@@ -37,6 +38,7 @@ from tests.simulation.failover.seams import surroundings, traced
 from tests.simulation.failover.world import METHODS
 from tests.simulation.failover.zk_ensemble import Ensemble
 from tests.simulation.failover.zk_tree import Create
+from tests.simulation.journal.grpc_seam import SimulatedNames
 from tests.simulation.journal.grpc_seam import Switchboard as JournalSwitchboard
 from tests.simulation.journal.http_seam import session_maker
 from tests.simulation.journal.lane_seam import LaneBoard
@@ -125,6 +127,7 @@ class World:
         with (
             traced(self.trace),
             patch.object(grpc.aio, "insecure_channel", board.channel),
+            patch.object(grpc_link, "NAMES", SimulatedNames()),
             patch.object(aiohttp, "ClientSession", session_maker(self.inner, servers)),
             patch.object(self.loop, "create_connection", self.lanes.connect),
             patch.object(batch_stream, "own_tls", lambda: self if self.swarm.beside else None),

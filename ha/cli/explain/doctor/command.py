@@ -23,6 +23,7 @@ from ha.console.exit_codes import DONE, UNHEALTHY, UNREACHABLE
 from ha.console.library_logs import silence_libraries
 from ha.console.output import plain, show
 from ha.console.result import API_VERSION
+from ha.daemon import event_loop
 from ha.daemon.http.http_get import http_get
 
 LOOK_SECONDS = 3.0
@@ -44,7 +45,7 @@ def doctor(*, place: ClusterCommand, quiet: bool) -> None:
     none fails and a process gave no answer in time.
     """
     silence_libraries()
-    findings, silent = asyncio.run(_check(place))
+    findings, silent = event_loop.run(_check(place))
     shown = [one for one in findings if not quiet or one.verdict is not Severity.OK]
     show(place.output, _as_json(place, findings), _as_text(shown, findings))
     bad = any(one.verdict is Severity.FAIL for one in findings)
