@@ -41,9 +41,11 @@ class Outcome:
     """Of pytest, where the stage ran it."""
 
 
-SIDE_BY_SIDE = ("--dist", "loadfile", "--no-loadscope-reorder", "-n")
+SIDE_BY_SIDE = ("--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "0", "-n")
 """Files run in parallel in this number of processes, more than a small machine has cores: most
 tests wait for processes, disks, deadlines.  Those that start JVMs or whole clusters do so less.
+One that crashes is not replaced: with a replacement pytest-xdist 3.8 may wait for ever at the end
+(pytest-dev/pytest-xdist, issue 1378).
 """
 
 PYTEST = (sys.executable, "-m", "pytest", "-m")

@@ -13,6 +13,7 @@ from ha.conf.configuration import load_configuration
 from ha.console import exit_codes
 from ha.console.result import Code
 from tests import ROOT
+from tests.hosts.page import steps
 
 GUIDE = (ROOT / "docs" / "operations.md").read_text()
 
@@ -41,9 +42,10 @@ def test_every_command_of_another_page_exists(page: str) -> None:
 
 def test_the_sample_configuration_is_whole_and_can_be_used(tmp_path: Path) -> None:
     """Use it as printed, in two files; what a client needs is in it, too."""
-    for name in ("core-site.xml", "hdfs-site.xml"):
-        printed = GUIDE.split(f"`conf/{name}`:")[1].split("```xml\n")[1].split("```")[0]
-        (tmp_path / name).write_text(printed)
+    for step in steps(GUIDE):
+        if step.path.endswith(".xml"):
+            (tmp_path / Path(step.path).name).write_text(step.text)
+    assert len(list(tmp_path.iterdir())) == 2
     told = CliRunner().invoke(config, ["validate", "--conf-dir", str(tmp_path)])
     assert (told.exit_code, told.stderr) == (0, "")
     assert without_client_proxy(load_configuration(tmp_path)) == ()

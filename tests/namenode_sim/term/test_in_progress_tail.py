@@ -75,6 +75,11 @@ async def test_default_sees_nothing_before_a_roll_and_then_everything(tmp_path: 
         await until(lambda: standby.namespace.last_applied > last)
 
 
+def names(nodes: Nodes) -> list[str]:
+    """Return the names of all files of three JournalNodes."""
+    return sorted(path.name for i in range(3) for path in nodes.current(i).iterdir())
+
+
 @pytest.mark.row(
     "8.7 StandbyInProgressTail.Setup",
     because="four of Hadoop's set-ups in one: the standby begins before, in and behind a segment",
@@ -93,13 +98,14 @@ async def test_edits_arrive_before_across_and_after_rolls_without_failover(tmp_p
             active.roll_edits()
             last = await edit(active)
             await until(lambda: standby.namespace.last_applied == last)  # noqa: B023
-        # A node behind the majority would still rename its files.
+        # A node behind the majority would still rename its files: those of three segments that
+        # ended, and that of the fourth, which has another name until its first edit is durable.
         await until(lambda: all(len(nodes.finalized(i)) == 3 for i in range(3)))
-        before = sorted(path.name for i in range(3) for path in nodes.current(i).iterdir())
+        await until(lambda: names(nodes).count("edits_inprogress_0000000000000000015") == 3)
+        before = names(nodes)
         async with namenode(nodes, "nn3") as late:
             await until(lambda: late.namespace.last_applied == last)
-        after = sorted(path.name for i in range(3) for path in nodes.current(i).iterdir())
-        assert before == after
+        assert names(nodes) == before
 
 
 @pytest.mark.row("8.7 UndertailingWhileFailover")

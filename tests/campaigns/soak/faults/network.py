@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -85,6 +85,10 @@ class Network:
     """The namespaces of one run."""
 
     run_id: str
+    addresses: Mapping[str, str] = field(
+        default_factory=lambda: {host: address(host) for host in HOSTS}
+    )
+    """Of each host on the switch."""
 
     def namespace(self, host: str) -> str:
         return f"{PREFIX}-{self.run_id}-{host}"
@@ -98,12 +102,12 @@ class Network:
         run("ip", "netns", "add", switch)
         run("ip", "-n", switch, "link", "add", "br0", "type", "bridge")
         run("ip", "-n", switch, "link", "set", "br0", "up")
-        for host in HOSTS:
+        for host, own in self.addresses.items():
             name = self.namespace(host)
             run("ip", "netns", "add", name)
             steps = (
                 f"link add eth0 type veth peer name {host} netns {switch}",
-                f"addr add {address(host)}/24 dev eth0",
+                f"addr add {own}/24 dev eth0",
                 "link set lo up",
                 "link set eth0 up",
             )
@@ -124,8 +128,10 @@ class Network:
 
     def drop(self, drops: Drops) -> None:
         """Lose these packets from now on, and no others."""
-        for host in HOSTS:
-            heard = {address(source): share for (source, to), share in drops.items() if to == host}
+        for host in self.addresses:
+            heard = {
+                self.addresses[source]: share for (source, to), share in drops.items() if to == host
+            }
             run(*self.inside(host), "nft", "-f", "-", stdin=_rules(heard))
 
     def narrow(self, host: str, kilobits: int, queue_milliseconds: int) -> None:
