@@ -295,7 +295,7 @@ class Board:
     async def _read(self, session: Session) -> tuple[Notices, float]:
         settings = self._settings
         own_drain = f"{drains_path(settings)}/{self._namenode}"
-        pause, drain, members, holder, doubted = await asyncio.gather(
+        pause, drain, members, (holder, lock_made), doubted = await asyncio.gather(
             self._one(session, pause_path(settings), decode_pause),
             self._one(session, own_drain, decode_drain),
             self._members(session),
@@ -326,6 +326,7 @@ class Board:
             drain=None if drain is None else drain.value,
             members=members,
             lock_holder=holder,
+            lock_made=lock_made,
             namesake=self._namesake,
             untrusted=tuple(f"{path}: {why}" for path, why in sorted(doubted.items())),
         )
@@ -375,19 +376,19 @@ class Board:
         )
         return tuple(member.value for member in found if member is not None)
 
-    async def _holder(self, session: Session) -> str | None:
+    async def _holder(self, session: Session) -> tuple[str | None, int]:
+        """Return the holder of the lock, and the transaction that made it."""
         path = self._settings.lock
         looked, outcome = await asyncio.gather(session.look(path, watch=True), session.read(path))
         if _is(outcome, Refusal.NO_RIGHTS) or _is(looked, Refusal.NO_RIGHTS):
-            return None
+            return None, 0
         value_of(looked, f"look at {path}")
         if _is(outcome, Refusal.NO_NODE):
-            return FREE
-        data, _ = value_of(outcome, f"read {path}")
-        try:
-            return decode(data).namenode
-        except BadBreadcrumb:
-            return None
+            return FREE, 0
+        data, facts = value_of(outcome, f"read {path}")
+        with suppress(BadBreadcrumb):
+            return decode(data).namenode, facts.written_by
+        return None, facts.written_by
 
     def _complain(self, about: str, text: str) -> None:
         if self._complaints.get(about) != text:

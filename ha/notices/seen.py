@@ -19,6 +19,8 @@ class Notices:
     """The other running controllers, by NameNode id."""
     lock_holder: str | None = None
     """The NameNode whose controller holds the lock, FREE, or None where that is not known."""
+    lock_made: int = 0
+    """The ZooKeeper transaction that made that lock; 0 where there is none, or it is not known."""
     namesake: str = ""
     """Another living controller of our own NameNode, in words; empty: there is none."""
     untrusted: tuple[str, ...] = ()

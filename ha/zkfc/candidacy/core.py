@@ -18,11 +18,12 @@ from ha.elector.model import Role
 from ha.health.core import Health, Trouble
 from ha.service.model import ServiceState
 from ha.zkfc.candidacy.eligibility import (
-    active_elsewhere,
     bar,
     drained,
     noticed,
+    own_lock_seen,
     paused,
+    replaced,
     reported,
     successor,
     with_lock,
@@ -46,6 +47,7 @@ from ha.zkfc.candidacy.model import (
     Join,
     Leave,
     NoticesSeen,
+    OwnLockSeen,
     RecheckDue,
     StatusReported,
     TakeBack,
@@ -88,9 +90,12 @@ def _step(state: Candidacy, event: Event, now: float) -> Step:  # noqa: C901, PL
         case StatusReported():
             return _reported(_heard(state, event), event.state, now)
         case NoticesSeen(notices=notices):
-            lock = lock_seen(state.fail_back, notices, state.flapping.settings, now)
             standing = noticed(state.standing, notices, now)
+            known = standing.notices or notices
+            lock = lock_seen(state.fail_back, known, state.flapping.settings, now)
             return _recheck(replace(state, standing=standing, fail_back=lock), now)
+        case OwnLockSeen(made=made):
+            return Step(replace(state, standing=own_lock_seen(state.standing, made)))
         case ElectionMoved():
             return _moved(state, event, now)
         case TransitionBegun():
@@ -235,8 +240,8 @@ def _ceded(state: Candidacy, asked: CedeAsked, now: float) -> Step:
     left = _leave(state, asked.because, needs_fencing=asked.needs_fencing)
     # The lock that we give away in a pause or a drain must not be left lying by everybody.  If it
     # had gone unheard, and its next holder is active, we give none away.
-    standing, elsewhere = state.standing, active_elsewhere(state.standing, state.standing.notices)
-    may_return = (state.holding or standing.may_return) and not elsewhere
+    standing = state.standing
+    may_return = (state.holding or standing.may_return) and not replaced(standing)
     back = _stand_back_until(state, asked.because, now + asked.seconds)
     demoted = state.reported is ServiceState.ACTIVE and not asked.needs_fencing
     out = replace(
@@ -272,16 +277,8 @@ def _stand_back_until(state: Candidacy, because: str, until: float) -> StoodBack
 def _judged(state: Candidacy, event: HealthChanged, now: float) -> Step:
     well = event.health is Health.HEALTHY
     flapping = judged(state.flapping, now, well=well)
-    return _recheck(
-        replace(
-            state,
-            health=event.health,
-            trouble=event.trouble,
-            health_reason=event.reason,
-            flapping=flapping,
-        ),
-        now,
-    )
+    found = replace(state, health=event.health, trouble=event.trouble, flapping=flapping)
+    return _recheck(replace(found, health_reason=event.reason), now)
 
 
 def _recheck(state: Candidacy, now: float) -> Step:

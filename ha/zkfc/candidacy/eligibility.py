@@ -49,6 +49,8 @@ class Standing:
     """Operators' hand-overs to us that are under way, or wait for the one before them."""
     may_return: bool = False
     """We gave the lock away, and it is not known that anybody has become active in our place."""
+    own_lock: int = 0
+    """No lock up to this ZooKeeper transaction is newer than the newest that was ours."""
     free_since: float | None = None
     """Since when the lock is known to be free."""
     no_ready_peer_since: float | None = None
@@ -66,6 +68,7 @@ class Bar:
 
 def noticed(standing: Standing, notices: Notices, now: float) -> Standing:
     """Take in the notices, which were read anew."""
+    notices = _without_older_lock(standing, notices)
     since = standing.free_since
     if notices.lock_holder != FREE:
         since = None
@@ -140,7 +143,35 @@ def with_lock(standing: Standing) -> Standing:
     notices = standing.notices
     if notices is None:
         return standing
-    return replace(standing, notices=replace(notices, lock_holder=standing.namenode))
+    ours = replace(notices, lock_holder=standing.namenode)
+    return replace(own_lock_seen(standing, notices.lock_made), notices=ours)
+
+
+def own_lock_seen(standing: Standing, made: int) -> Standing:
+    """Remember that no lock up to this transaction is newer than our newest."""
+    known = replace(standing, own_lock=max(standing.own_lock, made))
+    if known.notices is None:
+        return known
+    return replace(known, notices=_without_older_lock(known, known.notices))
+
+
+def _without_older_lock(standing: Standing, notices: Notices) -> Notices:
+    """Return the notices without the holder of a lock that was made before our newest.
+
+    Notices are read in another session than the election's, and from a server that may lag.  The
+    bad schedule: our NameNode has become active, old notices call the former active active, and we
+    are asked to cede.  We would count as replaced, and stay out for as long as a pause lasts.
+    """
+    if 0 < notices.lock_made <= standing.own_lock and notices.lock_holder != standing.namenode:
+        return replace(notices, lock_holder=None)
+    return notices
+
+
+def replaced(standing: Standing) -> bool:
+    """Return whether another has become active under a lock that is known to be newer than ours."""
+    notices = standing.notices
+    newer = notices is not None and notices.lock_made > standing.own_lock
+    return newer and active_elsewhere(standing, notices)
 
 
 def active_elsewhere(standing: Standing, notices: Notices | None) -> bool:

@@ -44,6 +44,13 @@ class ElectionMoved:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnLockSeen:
+    """ZooKeeper has shown us a lock of ours, which this transaction made."""
+
+    made: int
+
+
+@dataclass(frozen=True, slots=True)
 class TransitionBegun:
     """We have asked our NameNode to change; its reports mean nothing until it has answered."""
 
@@ -109,6 +116,7 @@ Event = (
     | StatusReported
     | NoticesSeen
     | ElectionMoved
+    | OwnLockSeen
     | HandOverBegun
     | HandOverEnded
     | DrainTried

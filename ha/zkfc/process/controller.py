@@ -298,11 +298,17 @@ class Controller:
             self.observer.breadcrumb_read(event.breadcrumb, self.hand_over.active)
         if isinstance(event, LockSeen) and self.lock_of_earlier_process:
             self.elector.stand_by_again()
+        if isinstance(event, LockSeen) and event.ours:
+            self._own_lock_seen(event.made)
         if before.role is not after.role:
             planned = self.hand_over.asked is not None
             self._decide(model.ElectionMoved(before, after, planned))
             if before.role is Role.TAKING_OVER:
                 self.monitor.probe_now()
+
+    def _own_lock_seen(self, made: int) -> None:
+        if made > self._candidacy.standing.own_lock:  # it is looked at each second
+            self._decide(model.OwnLockSeen(made))
 
     def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
         """Take note that the attempt failed, and that the election was left."""

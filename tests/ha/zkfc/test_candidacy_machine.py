@@ -57,6 +57,9 @@ class CandidacyMachine(RuleBasedStateMachine):
         self.asked = 0
         self.ceded_until = 0.0
         self.gave_away = False
+        self.lock = 1
+        """The transaction that made the newest lock, whoever had it."""
+        self.own_lock = 0
         self.cause: model.Event | None = None
 
     # -- the world ---------------------------------------------------------------------------
@@ -85,8 +88,12 @@ class CandidacyMachine(RuleBasedStateMachine):
         health=st.sampled_from(["healthy", "unhealthy"]),
         there=st.booleans(),
         holder=st.sampled_from([None, FREE, "nn1", "nn2"]),
+        late=st.booleans(),
     )
-    def notices_change(self, *, there: bool, holder: str | None, **drawn: object) -> None:
+    def notices_change(
+        self, *, there: bool, holder: str | None, late: bool, **drawn: object
+    ) -> None:
+        """Show notices of now, or if ``late``, notices of before our own win."""
         names = ("priority", "state", "health")
         peer: Member = replace(PEER, **{name: drawn[name] for name in names})  # type: ignore[arg-type] # drawn
         self.notices = Notices(
@@ -94,10 +101,28 @@ class CandidacyMachine(RuleBasedStateMachine):
             drain=DRAIN if drawn["drain"] else None,
             members=(peer,) if there else (),
             lock_holder=holder,
+            lock_made=self._lock_of(holder, late=late),
         )
-        if holder == "nn2" and (not there or drawn["state"] == "active"):
+        if self._replaced():
             self.gave_away = False
         self.feed(model.NoticesSeen(self.notices))
+
+    def _lock_of(self, holder: str | None, *, late: bool) -> int:
+        if holder in (None, FREE):
+            return 0
+        if holder == "nn1":
+            return self.own_lock
+        if not (late and self.own_lock):
+            self.lock += 2
+            return self.lock
+        return self.own_lock - 1
+
+    def _replaced(self) -> bool:
+        """Return whether the notices show that another has become active since we last won."""
+        notices = self.notices
+        if notices is None or notices.lock_holder != "nn2" or notices.lock_made < self.own_lock:
+            return False
+        return not notices.members or notices.members[0].state == "active"
 
     @rule(seconds=st.floats(0.01, 100.0))
     def time_passes(self, seconds: float) -> None:
@@ -113,7 +138,8 @@ class CandidacyMachine(RuleBasedStateMachine):
     @rule(seconds=st.floats(0.1, 50.0), needs_fencing=st.booleans())
     def is_asked_to_cede(self, seconds: float, needs_fencing: bool) -> None:
         self.feed(model.TransitionBegun())
-        self.gave_away = self.gave_away or self.active or self.taking_over
+        held = self.active or self.taking_over
+        self.gave_away = (self.gave_away or held) and not self._replaced()
         if not needs_fencing and self.said is S.ACTIVE:
             self.said = S.STANDBY
         self.ceded_until = self.now + seconds
@@ -145,7 +171,10 @@ class CandidacyMachine(RuleBasedStateMachine):
     @rule()
     def wins(self) -> None:
         self.taking_over = True
+        self.lock += 2
+        self.own_lock = self.lock
         self.feed(LOCK_WON)
+        self.feed(model.OwnLockSeen(self.own_lock))
 
     @precondition(lambda self: self.taking_over)
     @rule(planned=st.booleans())
@@ -219,8 +248,12 @@ class CandidacyMachine(RuleBasedStateMachine):
 
     @rule()
     def in_calm_weather_it_always_stands(self) -> None:
-        self.notices = Notices(lock_holder="nn2", members=(replace(PEER, state="active"),))
-        self.gave_away = False
+        made = self._lock_of("nn2", late=self.active or self.taking_over)
+        self.notices = Notices(
+            lock_holder="nn2", lock_made=made, members=(replace(PEER, state="active"),)
+        )
+        if self._replaced():
+            self.gave_away = False
         self.feed(model.NoticesSeen(self.notices))
         while self.asked:
             self.that_has_ended()
@@ -243,7 +276,10 @@ class CandidacyMachine(RuleBasedStateMachine):
     ) -> None:
         """Let it back, whatever was asked since: else there is no active until the pause ends."""
         members = (replace(PEER, state="standby"),)
-        self.notices = Notices(pause=pause, drain=drain, members=members, lock_holder=holder)
+        made = self._lock_of(holder, late=False)
+        self.notices = Notices(
+            pause=pause, drain=drain, members=members, lock_holder=holder, lock_made=made
+        )
         self.feed(model.NoticesSeen(self.notices))
         self.is_let_back()
         self.is_well(S.STANDBY, True)
@@ -311,8 +347,12 @@ class CandidacyMachine(RuleBasedStateMachine):
         assert (peer.state, peer.health, peer.priority) == ("active", "healthy", 50)
 
     def _excused(self) -> bool:
-        holder = None if self.notices is None else self.notices.lock_holder
-        free = holder in (None, FREE, "nn1")
+        notices = self.notices
+        free = (
+            notices is None
+            or notices.lock_holder in (None, FREE, "nn1")
+            or notices.lock_made < self.own_lock
+        )
         return self.gave_away or (self.said is S.ACTIVE and free)
 
 

@@ -90,6 +90,10 @@ NOTICES = {
     "pause, unknown": Notices(pause=PAUSE),
     "pause, another is active": Notices(
         pause=PAUSE, members=(replace(LATER, state="active"), PEER), lock_holder="nn2"),
+    "held by an active, earlier": Notices(
+        members=(replace(PEER, state="active"),), lock_holder="nn2", lock_made=7),
+    "held by an active, later": Notices(
+        members=(replace(PEER, state="active"),), lock_holder="nn2", lock_made=9),
     "drain, pause": Notices(drain=DRAIN, pause=PAUSE, members=(PEER,), lock_holder="nn1"),
 }  # fmt: skip
 EVENTS: dict[str, model.Event] = {
@@ -107,6 +111,7 @@ EVENTS: dict[str, model.Event] = {
     "says initializing": model.StatusReported(S.INITIALIZING),
     "says observer": model.StatusReported(S.OBSERVER),
     "wins the lock": LOCK_WON,
+    "sees its lock 8": model.OwnLockSeen(8),
     "is elected": ELECTED,
     "is elected as planned": ELECTED_AS_PLANNED,
     "loses its ground": ABANDONED,
@@ -240,7 +245,16 @@ STATES: dict[str, Candidacy] = {
     "active, paused": sees(ACTIVE, pause=PAUSE),
     "active, paused, ill": sees(
         replace(ACTIVE, health=Health.UNHEALTHY, health_reason="disk"), pause=PAUSE),
-    "active, replaced without having heard it": inside(on("held by an active"), S.ACTIVE),
+    "active since lock 8": standing(ACTIVE, own_lock=8),
+    "active, knows an earlier lock, 7": standing(
+        inside(on("held by an active, earlier"), S.ACTIVE), own_lock=6),
+    "out, gave lock 8 away in a pause": standing(
+        replace(on("pause"), place=Out("ceded", StoodBack(NOW + 1.0, "ceded"))),
+        may_return=True, own_lock=8),
+    "standing by, knows an active's lock": inside(on("held by an active, earlier")),
+    "active, replaced without having heard it": standing(
+        inside(on("held by an active, later"), S.ACTIVE), own_lock=8),
+    "active, called replaced, it is not known when": inside(on("held by an active"), S.ACTIVE),
     "active, kept": replace(ACTIVE, place=Active("kept")),
     "active, flapping": replace(ACTIVE, flapping=FLAPPING),
     "active, flapping, in no trouble": replace(

@@ -7,12 +7,13 @@ from ha.elector.keeper import KazooKeeper
 from ha.elector.runner import Elector
 from ha.elector.zookeeper.outcome import SessionState
 from ha.notices.board import Board
-from ha.zkfc.candidacy import core
-from ha.zkfc.candidacy.eligibility import Standing
+from ha.zkfc.candidacy import core, eligibility
+from ha.zkfc.candidacy.eligibility import Standing, active_elsewhere
 from ha.zkfc.candidacy.eligibility import bar as bar_of
 from ha.zkfc.candidacy.eligibility import noticed as noticed_of
 from ha.zkfc.candidacy.state import Step
 from ha.zkfc.handover.graceful_failover import HandOver
+from ha.zkfc.process.controller import Controller
 from ha.zkfc.takeover.takeover import Takeover
 from tests.simulation.engine.mutants import Planted, Planting, all_of, replacing
 from tests.simulation.failover.mutants import UNCHECKED
@@ -105,3 +106,22 @@ def pause_bars_the_active(standing: Standing, **named: Any) -> Any:
 @bug("a takeover is told a later lock", 1500)
 def later_lock_is_its_own() -> Planting:
     return replacing(Elector, "active_by", lambda _self, _attempt: True)
+
+
+@bug("notices of a lock from before ours are believed", 120)
+def old_notices_believed() -> Planting:
+    def replaced(standing: Standing) -> bool:
+        notices = standing.notices
+        return notices is not None and active_elsewhere(standing, notices)
+
+    return all_of(
+        replacing(eligibility, "_without_older_lock", lambda _standing, notices: notices),
+        replacing(core, "replaced", replaced),
+    )
+
+
+@bug.replacing(
+    "a controller does not learn which lock is its", Controller, "_own_lock_seen", 60
+)
+def own_lock_unknown(_self: Controller, _made: int) -> None:
+    return

@@ -64,7 +64,7 @@ class Trial:
         for process in self._world.operators:
             process.kill()  # one of them might end a notice of ours in the place of its own
         # What they have asked for is done all the same, even in a pause (seed 49011010).
-        await self._until("L3", "its operators are gone", self._handed_over)
+        await self.until("L3", "its operators are gone", self._handed_over)
         active = self._cluster.lock_owner()
         if active is None:
             return
@@ -72,7 +72,7 @@ class Trial:
         match self.kind:
             case "trial-kill":
                 self._kill(active)
-                await self._until("L7", f"{active} was killed", lambda: self._another(active))
+                await self.until("L7", f"{active} was killed", lambda: self._another(active))
             case "trial-pause-expire" | "trial-pause-restart":
                 await self._lose_the_session_in_a_pause(active)
             case "trial-pause-kill":
@@ -80,18 +80,18 @@ class Trial:
             case "trial-pause-switch":
                 await self._switch_in_a_pause(active)
             case "trial-drain":
-                path = await self._notice(f"{drains_path(ZOOKEEPER)}/{active}")
-                await self._until("L6", f"{active} is drained", lambda: self._another(active))
-                self._end(path)
+                path = await self.notice(f"{drains_path(ZOOKEEPER)}/{active}")
+                await self.until("L6", f"{active} is drained", lambda: self._another(active))
+                self.end(path)
             case _:
                 await self._kill_beside_a_drain(active)
-        await self._until("I10", f"{self.kind} is over", lambda: what_is_missing(self._world))
+        await self.until("I10", f"{self.kind} is over", lambda: what_is_missing(self._world))
 
     # ---- in a pause ------------------------------------------------------------------------
 
     async def _lose_the_session_in_a_pause(self, active: str) -> None:
         """Let the former active take its lock again, and no other."""
-        path = await self._notice(pause_path(ZOOKEEPER))
+        path = await self.notice(pause_path(ZOOKEEPER))
         session = self._cluster.ensemble.owner_of(self._cluster.lock)
         assert session is not None
         if self.kind == "trial-pause-restart":
@@ -105,31 +105,35 @@ class Trial:
         await self._look_on(_CUT_SECONDS)
         for link in links:
             self._world.network.heal(link)
-        await self._until(
-            "L5", f"{active} has lost its session in a pause", lambda: self._serves_not(active)
+        await self.until(
+            "L5", f"{active} has lost its session in a pause", lambda: self.serves_not(active)
         )
-        self._end(path)
+        self.end(path)
 
     async def _kill_in_a_pause(self, active: str) -> None:
-        path = await self._notice(pause_path(ZOOKEEPER))
+        path = await self.notice(pause_path(ZOOKEEPER))
         before = self._world.oracle.counts.takeovers
         self._kill(active)
         await self._look_on(_FORBIDDEN_SECONDS)
         if self._world.oracle.counts.takeovers != before:
             raise Violated("P1", f"{active} was killed in a pause, and somebody has taken over")
-        self._end(path)
+        self.end(path)
 
     async def _switch_in_a_pause(self, active: str) -> None:
         """Expect that what an operator asks for is done."""
-        path = await self._notice(pause_path(ZOOKEEPER))
+        path = await self.notice(pause_path(ZOOKEEPER))
         target = next(name for name in self._cluster.hosts if name != active)
+        self.ask_for(target)
+        await self.until("L5", f"{target} was wished for", lambda: self.serves_not(target))
+        self.end(path)
+
+    def ask_for(self, target: str, *, in_vain: bool = False) -> None:
+        """Ask for a hand-over as an operator; only one asked for ``in_vain`` may fail."""
         process = Process("op4", self._world.loop)
         self._world.operators.append(process)
-        process.spawn(self._ask(target))
-        await self._until("L5", f"{target} was wished for", lambda: self._serves_not(target))
-        self._end(path)
+        process.spawn(self._ask(target, in_vain=in_vain))
 
-    async def _ask(self, target: str) -> None:
+    async def _ask(self, target: str, *, in_vain: bool) -> None:
         try:
             async with ZkfcClient.connected(
                 HostPort(target, ZKFC_PORT),
@@ -138,7 +142,7 @@ class Trial:
             ) as client:
                 await client.graceful_failover(deadline_seconds=BOUND_SECONDS)
         except ServiceError as failure:
-            if not self._world.closing:
+            if not self._world.closing and not in_vain:
                 why = f"a hand-over to {target} fails in a pause: {failure}"
                 note(self._world, Violated("L5", why))
 
@@ -147,19 +151,19 @@ class Trial:
     async def _kill_beside_a_drain(self, active: str) -> None:
         """Expect that the drained one does not take over; another does, if there is one."""
         drained = next(name for name in self._cluster.hosts if name != active)
-        path = await self._notice(f"{drains_path(ZOOKEEPER)}/{drained}")
+        path = await self.notice(f"{drains_path(ZOOKEEPER)}/{drained}")
         self._kill(active)
         ends = self._world.loop.now + _FORBIDDEN_SECONDS
         others = [name for name in self._cluster.hosts if name not in (active, drained)]
         if others:
-            await self._until(
-                "L7", f"{active} was killed", lambda: self._serves_not(*others, besides=active)
+            await self.until(
+                "L7", f"{active} was killed", lambda: self.serves_not(*others, besides=active)
             )
         await self._look_on(ends - self._world.loop.now)
         node = self._cluster.namenode(drained)
         if node is not None and node.state is ServiceState.ACTIVE:
             raise Violated("P1", f"{drained} is drained, and has become active")
-        self._end(path)
+        self.end(path)
 
     # ---- what they are made of -------------------------------------------------------------
 
@@ -171,7 +175,7 @@ class Trial:
     def _kill(self, name: str) -> None:
         self._cluster.hosts[name].kill("namenode", self.kind)
 
-    async def _notice(self, path: str) -> str:
+    async def notice(self, path: str) -> str:
         """Write it as an operator; all controllers read it."""
         ensemble = self._cluster.ensemble
         above = path.rpartition("/")[0]
@@ -184,7 +188,7 @@ class Trial:
         made = SetData(path, content) if there else Create(path, content, 0, ZOOKEEPER.acl)
         ensemble.commit(made, "operator")
         await self._look_on(_READ_SECONDS)
-        await self._until("L5", f"{path} was written", lambda: self._unread(path))
+        await self.until("L5", f"{path} was written", lambda: self._unread(path))
         return path
 
     def _unread(self, path: str) -> str | None:
@@ -195,7 +199,7 @@ class Trial:
         unread = [name for name in whom if kind not in self._cluster.wire.told_bars(name)]
         return f"{unread} were not shown it" if unread else None
 
-    def _end(self, path: str) -> None:
+    def end(self, path: str) -> None:
         if self._cluster.ensemble.znode(path) is not None:
             self._cluster.ensemble.commit(Delete(path), "operator")
 
@@ -205,7 +209,7 @@ class Trial:
             await asyncio.sleep(0.25)
             self._world.look()
 
-    def _serves_not(self, *names: str, besides: str = "") -> str | None:
+    def serves_not(self, *names: str, besides: str = "") -> str | None:
         owner = self._cluster.lock_owner()
         if owner is None or owner not in (*names, besides):
             return f"{owner or 'nobody'} has the lock"
@@ -215,9 +219,9 @@ class Trial:
         return None if node.epoch == self._world.journal.epoch else f"{owner} cannot write"
 
     def _another(self, active: str) -> str | None:
-        return self._serves_not(*(name for name in self._cluster.hosts if name != active))
+        return self.serves_not(*(name for name in self._cluster.hosts if name != active))
 
-    async def _until(self, invariant: str, what: str, missing: Callable[[], str | None]) -> None:
+    async def until(self, invariant: str, what: str, missing: Callable[[], str | None]) -> None:
         began = self._world.loop.now
         while (why := missing()) is not None:
             if self._world.loop.now > began + BOUND_SECONDS:

@@ -42,6 +42,8 @@ class Heard:
     """The session that has asked for them."""
     waiting: Counter[Client] = field(default_factory=Counter)
     """How many requests of each session are unanswered."""
+    asked: dict[Client, str] = field(default_factory=dict)
+    """What each session has asked for last."""
     spoiled: set[Client] = field(default_factory=set)
     """Sessions of whose round one has failed: what the others have shown is passed on to no one."""
     whole_at: float = float("inf")
@@ -80,6 +82,7 @@ class Wire:
         if (heard := self._of(client)) is None:
             return
         heard.waiting[client] += request.kind in _READS
+        heard.asked[client] = request.path
         self._leads_on(heard, client, request)
         if self._makes_lock(request):
             heard.election = heard.stands = client
@@ -139,6 +142,13 @@ class Wire:
         """Return the session in which it waits for the lock, or has it."""
         heard = self._of_life(self.hosts[name].lives.get("zkfc"))
         return None if heard is None or heard.stands is None else heard.stands.session_id
+
+    def is_reading(self, name: str, path: str) -> bool:
+        """Return whether what a controller asked for last is this, and is not answered yet."""
+        heard = self._of_life(self.hosts[name].life("zkfc"))
+        if heard is None or heard.reader is None:
+            return False
+        return heard.waiting[heard.reader] > 0 and heard.asked[heard.reader] == path
 
     def told_bars(self, name: str) -> frozenset[str]:
         """Return what a host's controller was shown last that is in force: a pause, its drain."""

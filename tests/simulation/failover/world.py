@@ -19,7 +19,7 @@ from tests.simulation.engine.network import Network
 from tests.simulation.engine.runs import Outcome, to_the_end, unhandled, unwind
 from tests.simulation.engine.trace import Trace
 from tests.simulation.engine.verdict import Stuck, Violated
-from tests.simulation.failover import places
+from tests.simulation.failover import late_notices, places
 from tests.simulation.failover.cluster import SERVICE_PORT, ZOOKEEPER, Cluster, settings
 from tests.simulation.failover.controllers import new_controller
 from tests.simulation.failover.fencing_seam import POWER, Fencers
@@ -123,12 +123,14 @@ class World:
         silent = plan_silent(self.swarm, self.faults.random("silent"), begins)
         for event in (*plan(self.swarm, rng, begins), *aimed, *silent):
             self.loop.at(event.at, strikes.happen, event)
-        trial = Trial(self)
+        trial, late = Trial(self), late_notices.drawn(self)
         while self.loop.now < begins + self.swarm.horizon:
             await asyncio.sleep(0.5)
             self.look()
         await demand_service(self)
         await trial.stand()
+        if late:
+            await late_notices.stand(self, trial)
 
     async def _first_active(self) -> None:
         while not self.oracle.counts.takeovers:

@@ -164,6 +164,10 @@ class Link:
             not_before=self._down_due,
         )
 
+    def hold(self, seconds: float) -> None:
+        """Let nothing more arrive at the client for this time; afterwards all does, in order."""
+        self._down_due = max(self._down_due, self.ensemble.loop.now + seconds)
+
     def lose(self) -> None:
         """Lose a message for good, and so the connection; the client may hear of it late."""
         if self.alive:
