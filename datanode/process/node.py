@@ -239,7 +239,10 @@ class DataNode:
         self._running.push_async_callback(_ended, tasks)
         store.listeners.append(self._tell_all)
         SERVICE.ready()
-        log.info("datanode.ready", replicas=len(store), data_port=data_port, rpc_port=rpc_port)
+        log.info(
+            "datanode.ready", replicas=len(store), data_port=data_port, rpc_port=rpc_port,
+            host=settings.data.host, because=dict(settings.because),
+        )  # fmt: skip
         return _Joined(identity, store, xceivers, executor)
 
     def _format(self, namespace: Namespace) -> None:

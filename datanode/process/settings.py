@@ -2,7 +2,8 @@
 
 import re
 import socket
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from datanode.namenodes.actor import Rhythm
@@ -13,13 +14,13 @@ from datanode.wire.peer import TransferLimits
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import datanode as keys
-from ha.conf.keys.key import Key
+from ha.conf.listening import Door, is_loopback, required_door
 from ha.conf.topology import HostPort, namenodes, nameservice_of
-from ha.daemon.exposure import Door
+from ha.daemon.exposure import ADVICE, OPEN_TO_STRANGERS
+from ha.daemon.process import ExitWith
 from hadoop.location import path_of
 from hadoop.proto.hdfs_types_pb2 import StorageTypeProto
 
-_LOOPBACK: Final = "127.0.0.1"
 _WILDCARDS: Final = ("0.0.0.0", "::")
 _TYPED: Final = re.compile(r"(?:\[([A-Za-z_]+)\])?(.+)")
 
@@ -39,10 +40,12 @@ class DataNodeSettings:
     rhythm: Rhythm
     limits: TransferLimits
     scan: ScanRhythm = ScanRhythm()
+    because: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Of each address's key, what chose the host."""
 
     def doors(self) -> list[Door]:
         return [
-            Door(key.name, address.host, address.port)
+            Door(key.name, address.host, address.port, self.because.get(key.name, ""))
             for key, address in (
                 (keys.DATA, self.data), (keys.RPC, self.rpc), (keys.HTTP, self.http)
             )
@@ -51,9 +54,6 @@ class DataNodeSettings:
 
 def read_settings(conf: Configuration) -> DataNodeSettings:
     """Return the DataNode's settings.
-
-    Where no address is configured we listen on the loopback interface only, not on all interfaces
-    as Hadoop does.
 
     Raises:
         ConfigurationError: for what cannot be read, or is not done here.
@@ -68,13 +68,15 @@ def read_settings(conf: Configuration) -> DataNodeSettings:
     if not directories:
         raise ConfigurationError(f"{keys.DATA_DIR.name} names no directory.")
     nameservice = nameservice_of(conf)
-    data = _address(conf, keys.DATA)
+    doors = {key: required_door(conf, key) for key in (keys.DATA, keys.RPC, keys.HTTP)}
+    data = doors[keys.DATA].address
     return DataNodeSettings(
         directories=directories,
         namenodes={NameNodeId(one.namenode): one.service for one in namenodes(conf, nameservice)},
         data=data,
-        rpc=_address(conf, keys.RPC),
-        http=_address(conf, keys.HTTP),
+        rpc=doors[keys.RPC].address,
+        http=doors[keys.HTTP].address,
+        because={key.name: door.why for key, door in doors.items()},
         host_name=conf.get(keys.HOST_NAME) or _name_of(data.host),
         kept_free=conf.get(keys.DU_RESERVED),
         tolerated=conf.get(keys.FAILED_VOLUMES_TOLERATED),
@@ -117,6 +119,27 @@ def _name_of(host: str) -> str:
     return socket.gethostname() if host in _WILDCARDS else host
 
 
-def _address(conf: Configuration, key: Key[HostPort]) -> HostPort:
-    address = conf.get(key)
-    return address if conf.is_set(key) else HostPort(_LOOPBACK, address.port)
+def refuse_hidden(settings: DataNodeSettings) -> None:
+    """Refuse to register at NameNodes on other hosts with addresses that only this one reaches.
+
+    A NameNode would count such a DataNode as live, and send it clients that never get through.
+
+    Raises:
+        ExitWith: 78, with what to set.
+    """
+    away = [
+        f"{who} at {address}"
+        for who, address in settings.namenodes.items()
+        if not is_loopback(address.host, unknown=False)
+    ]
+    needed = (keys.DATA.name, keys.RPC.name)
+    doors = [door for door in settings.doors() if door.key in needed]
+    hidden = [door for door in doors if is_loopback(door.host, unknown=False)]
+    if away and hidden:
+        named = " and ".join(f"{door} ({door.why})" for door in hidden)
+        raise ExitWith(
+            OPEN_TO_STRANGERS,
+            f"refused to start: only this machine reaches {named}, and the NameNode is on "
+            f"the network ({', '.join(away)}): it would send clients here that never get "
+            f"through. Nothing was changed. → {ADVICE}.",
+        )

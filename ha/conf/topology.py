@@ -9,12 +9,15 @@ from ha.conf.configuration import Configuration
 from ha.conf.errors import BadValue, ConfigurationError
 from ha.conf.keys import cluster as keys
 from ha.conf.keys import journal as keys_journal
+from ha.conf.keys.security import SECURITY_MODE, TLS_DIR, Mode
 from ha.conf.keys.units import HostPort, host_port
 
 __all__ = [
     "HostPort",
     "JournalUri",
     "NameNodeAddress",
+    "is_local",
+    "lets_other_hosts_in",
     "local_namenode",
     "namenode",
     "namenode_address",
@@ -142,7 +145,7 @@ def local_namenode(configuration: Configuration) -> NameNodeAddress:
     name = configuration.get(keys.NAMENODE_ID)
     if name is not None:
         return namenode(configuration, nameservice, name)
-    local = [one for one in namenodes(configuration, nameservice) if _is_local(one.rpc.host)]
+    local = [one for one in namenodes(configuration, nameservice) if is_local(one.rpc.host)]
     if len(local) == 1:
         return local[0]
     found = ", ".join(one.namenode for one in local) or "none"
@@ -204,12 +207,25 @@ def namenode_address(configuration: Configuration, nameservice: str, name: str) 
         service=service,
         http=HostPort(rpc.host, http.port) if http.host in _WILDCARDS else http,
         zkfc=HostPort(service.host, configuration.get(keys.ZKFC_PORT, **scope)),
-        zkfc_http=configuration.get(keys.ZKFC_HTTP, **scope),
+        zkfc_http=_zkfc_page(configuration, service.host, scope),
         lifeline=configuration.get(keys.NAMENODE_LIFELINE_RPC, **scope) or service,
     )
 
 
-def _is_local(host: str) -> bool:
+def lets_other_hosts_in(configuration: Configuration) -> bool:
+    """Return whether daemons may serve other machines: the mode allows it, or certificates do."""
+    allowed = configuration.get(SECURITY_MODE) is not Mode.AUTO
+    return allowed or configuration.get(TLS_DIR) is not None
+
+
+def _zkfc_page(configuration: Configuration, host: str, scope: dict[str, str]) -> HostPort:
+    """Return where the ZKFC's page is: where no address is set, with its RPC or on loopback."""
+    page = configuration.get(keys.ZKFC_HTTP, **scope)
+    chosen = configuration.is_set(keys.ZKFC_HTTP, **scope) or not lets_other_hosts_in(configuration)
+    return page if chosen else HostPort(host, page.port)
+
+
+def is_local(host: str) -> bool:
     """Return whether an address of that host belongs to this machine: only then can it be bound."""
     try:
         found = socket.getaddrinfo(host, 0, type=socket.SOCK_DGRAM)

@@ -5,10 +5,7 @@ A daemon without them that listens elsewhere than on loopback does not start bef
 confirmed that this is known (``nnha.security.mode``).
 """
 
-import ipaddress
-import socket
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +14,8 @@ import structlog
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import Daemon
-from ha.conf.keys.cluster import NAMESERVICES
+from ha.conf.keys import datanode as keys_datanode
+from ha.conf.keys.cluster import NAMESERVICES, ZKFC_HTTP
 from ha.conf.keys.security import (
     AUDIT_FILE,
     AUDIT_FORMAT,
@@ -26,6 +24,7 @@ from ha.conf.keys.security import (
     TLS_DIR,
     Mode,
 )
+from ha.conf.listening import BIND_HOSTS, Door, elsewhere, is_loopback
 from ha.conf.topology import namenode_ids
 from ha.daemon.process import ExitWith
 from ha.security.access_control import AccessControl
@@ -42,6 +41,16 @@ log = structlog.get_logger()
 OPEN_TO_STRANGERS: Final = 78
 """Exit code of a daemon that would be open to strangers (EX_CONFIG): a person must decide, so a
 supervisor should not start it again (systemd: RestartPreventExitStatus)."""
+
+ADVICE: Final = (
+    f"set {SECURITY_MODE.name}={Mode.STRICT} with certificates ({TLS_DIR.name}), or "
+    f"{Mode.INSECURE} where only trusted hosts reach the ports; or set the address itself to one "
+    "of this host that others reach"
+)
+OF_PEERS: Final = frozenset(
+    key.name for key in BIND_HOSTS if key not in (keys_datanode.HTTP, ZKFC_HTTP)
+)
+"""Listeners that other hosts need: not the pages of DataNode and ZKFC, which are for operators."""
 
 _BELIEVED: Final = "whoever reaches a port is believed; nothing is encrypted"
 _BY_KERNEL: Final = (
@@ -62,19 +71,6 @@ _ROLES: Final = {
     Daemon.CHECKPOINT: Role.CHECKPOINTER,
     Daemon.WEB: Role.OPERATOR,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Door:
-    """One address that a daemon listens on; ``key`` names it in the configuration."""
-
-    key: str
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.key}={host}:{self.port}"
 
 
 def check_exposure(
@@ -109,6 +105,7 @@ def check_exposure(
         meaning=_meaning(mode, told=told, certificates=tls is not None),
         certificate=None if tls is None else tls.material.name.uri,
     )
+    _log_doors(configuration, daemon, doors)
     act_as(tls, mode)
     file = configuration.get(AUDIT_FILE)
     audit = AuditLog(configuration.get(AUDIT_FORMAT), Path(file) if file else None)
@@ -122,6 +119,27 @@ def check_exposure(
         simple_clients=configuration.get(SIMPLE_CLIENTS),
         namenodes=_namenodes(configuration),
     )
+
+
+def _log_doors(conf: Configuration, daemon: Daemon, doors: Sequence[Door]) -> None:
+    """Log where the daemon will listen and why; warn where its peers cannot reach it."""
+    chosen = {door.key: f"{door.address} ({door.why})" for door in doors if door.why}
+    log.info("daemon.listens", daemon=daemon.value, **chosen)
+    hidden = [str(door) for door in doors if door.key in OF_PEERS and _is_hidden(door)]
+    if hidden and (other := elsewhere(conf)) is not None:
+        log.warning(
+            "daemon.unreachable",
+            daemon=daemon.value,
+            doors=hidden,
+            peer=other,
+            meaning="these addresses are reached from this machine only, and the configuration "
+            "names other machines",
+            do=ADVICE,
+        )
+
+
+def _is_hidden(door: Door) -> bool:
+    return is_loopback(door.host, unknown=False)
 
 
 def certificates(configuration: Configuration, role: Role) -> "TlsFiles | None":
@@ -160,25 +178,6 @@ def _namenodes(configuration: Configuration) -> frozenset[str] | None:
         except ConfigurationError:
             return None
     return frozenset(found) or None
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches a listener on ``host``, an address or a name.
-
-    A name means what the resolver says now.  One that it does not know cannot be listened on
-    either; that error is left to the caller that tries.
-    """
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        pass
-    if not host:
-        return False  # all interfaces
-    try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        return True
-    return all(ipaddress.ip_address(str(one[4][0]).partition("%")[0]).is_loopback for one in found)
 
 
 def _meaning(mode: Mode, *, told: bool, certificates: bool) -> str:

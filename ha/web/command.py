@@ -15,10 +15,11 @@ from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import Daemon
 from ha.conf.keys import web as keys
+from ha.conf.listening import Door
 from ha.conf.topology import HostPort, namenodes, nameservice_of
 from ha.console.log_options import log_options
 from ha.console.options import configuration, timeout_option
-from ha.daemon.exposure import Door, check_exposure
+from ha.daemon.exposure import check_exposure
 from ha.daemon.facts import publish_facts
 from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.logs import LogOptions, configure_logging

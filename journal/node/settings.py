@@ -23,6 +23,7 @@ class NodeSettings:
     ``nodes`` has the nodes of each journal, synced or not: segments come from nowhere else.
     ``journal_ids`` are the journals that the configuration names, and no other is made; where it
     names none, only a few are.
+    ``addresses_because`` says of ``rpc`` and ``http`` why they are these addresses.
     """
 
     folder: Path
@@ -36,6 +37,7 @@ class NodeSettings:
     lane_port: int = 0
     http_host: str = "127.0.0.1"
     http_port: int = 0
+    addresses_because: Mapping[str, str] = field(default_factory=dict)
     edits_cache_bytes: int = 0
     max_journals: int = 64
     nodes: Mapping[str, Sequence[tuple[str, int]]] = field(default_factory=dict)

@@ -2,12 +2,12 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ha.conf.configuration import Configuration
 from ha.conf.keys import cluster as keys
+from ha.conf.listening import Door, door_of, required_door
 from ha.conf.topology import HostPort
-from ha.daemon.exposure import Door
 from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.http.pages import PageAnswer
 from ha.daemon.process import ExitWith
@@ -21,8 +21,6 @@ from namenode_sim.transfer.image_request import PATH as IMAGES
 
 if TYPE_CHECKING:
     from aiohttp import web
-
-LOOPBACK: Final = "127.0.0.1"
 
 
 class Listeners:
@@ -122,29 +120,21 @@ def _rpc_doors(conf: Configuration, place: NameNodeIdentity) -> list[Door]:
 
     A service or lifeline port of its own keeps ZKFCs and health probes from waiting behind clients.
     """
-    address = place.address
-    scope = {"nameservice": address.nameservice, "namenode": address.namenode}
-    wanted = (
-        (address.rpc, keys.NAMENODE_RPC, keys.NAMENODE_RPC_BIND),
-        (address.service, keys.NAMENODE_SERVICE_RPC, keys.NAMENODE_SERVICE_RPC_BIND),
-        (address.lifeline, keys.NAMENODE_LIFELINE_RPC, keys.NAMENODE_LIFELINE_BIND),
-    )
     found: dict[HostPort, Door] = {}
-    for where, key, bind_key in wanted:
-        door = Door(key.name, conf.get(bind_key, **scope) or where.host, where.port)
-        found.setdefault(where, door)
+    for key in (keys.NAMENODE_RPC, keys.NAMENODE_SERVICE_RPC, keys.NAMENODE_LIFELINE_RPC):
+        where = conf.get(key, **_scope(place))
+        door = door_of(conf, key, **_scope(place))
+        if where is not None and door is not None:
+            found.setdefault(where, door)
     return list(found.values())
 
 
 def _http_door(conf: Configuration, place: NameNodeIdentity) -> Door:
-    """Return where to serve HTTP: loopback unless an address is configured, unlike Hadoop."""
-    address = place.address
-    scope = {"nameservice": address.nameservice, "namenode": address.namenode}
-    name, port = keys.NAMENODE_HTTP.name, address.http.port
-    if bind_host := conf.get(keys.NAMENODE_HTTP_BIND, **scope):
-        return Door(name, bind_host, port)
-    configured = conf.is_set(keys.NAMENODE_HTTP, **scope)
-    return Door(name, address.http.host if configured else LOOPBACK, port)
+    return required_door(conf, keys.NAMENODE_HTTP, **_scope(place))
+
+
+def _scope(place: NameNodeIdentity) -> dict[str, str]:
+    return {"nameservice": place.address.nameservice, "namenode": place.address.namenode}
 
 
 async def _listen(start: Callable[[str, int], Awaitable[int]], door: Door, what: str) -> None:

@@ -12,10 +12,11 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import Daemon
 from ha.conf.keys import checkpoint as keys
 from ha.conf.keys import namenode as keys_namenode
+from ha.conf.listening import Door
 from ha.console.exit_codes import UNEXPECTED
 from ha.console.log_options import log_options
 from ha.console.options import configuration
-from ha.daemon.exposure import Door, check_exposure
+from ha.daemon.exposure import check_exposure
 from ha.daemon.facts import publish_facts
 from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.logs import LogOptions, configure_logging

@@ -40,7 +40,7 @@ def overrides(folder: Path, model: NameNode, **more: str) -> list[str]:
         "dfs.heartbeat.interval": "100ms",
         **more,
     }
-    pairs = [part for key, value in settings.items() for part in ("-D", f"{key}={value}")]
+    pairs = [part for key, value in settings.items() if value for part in ("-D", f"{key}={value}")]
     return ["--conf-dir", str(conf), *pairs]
 
 
@@ -72,6 +72,38 @@ REFUSED = {
     "another file system": ({"dfs.datanode.data.dir": "s3://bucket/data"}, 1, "not a local"),
     "no directory": ({"dfs.datanode.data.dir": ","}, 1, "names no directory"),
     "encryption": ({"dfs.encrypt.data.transfer": "true"}, 1, "encrypts nothing"),
+    "a NameNode elsewhere, and no address": (
+        {
+            "dfs.namenode.rpc-address.ns1.nn1": "198.51.100.1:8020",
+            "dfs.datanode.address": "",
+            "dfs.datanode.ipc.address": "",
+        },
+        78,
+        "198.51.100.1:8020): it would send clients here that never get through",
+    ),
+    "a NameNode elsewhere, and blocks on loopback": (
+        {
+            "dfs.namenode.rpc-address.ns1.nn1": "198.51.100.1:8020",
+            "dfs.datanode.ipc.address": "0.0.0.0:0",
+            "nnha.security.mode": "insecure-i-know",
+        },
+        78,
+        "only this machine reaches dfs.datanode.address=127.0.0.1:0 (",
+    ),
+    "a NameNode elsewhere, and its own RPC on loopback": (
+        {
+            "dfs.namenode.rpc-address.ns1.nn1": "198.51.100.1:8020",
+            "dfs.datanode.address": "0.0.0.0:0",
+            "nnha.security.mode": "insecure-i-know",
+        },
+        78,
+        "only this machine reaches dfs.datanode.ipc.address=127.0.0.1:0 (",
+    ),
+    "a NameNode without an address, and blocks on loopback": (
+        {"dfs.namenode.rpc-address.ns1.nn1": "no-such.invalid:8020"},
+        78,
+        "nn1 at no-such.invalid",
+    ),
     "strangers": ({"dfs.datanode.address": "0.0.0.0:0"}, 78, "reachable from other machines"),
 }
 

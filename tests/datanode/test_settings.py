@@ -13,8 +13,8 @@ from datanode.replicas.volume import DataDirectory
 from datanode.wire.peer import TransferLimits
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
+from ha.conf.listening import Door
 from ha.conf.topology import HostPort
-from ha.daemon.exposure import Door
 
 BARE = {
     "dfs.nameservices": "ns1",
@@ -32,6 +32,9 @@ def read(more: dict[str, str]) -> DataNodeSettings:
 
 
 def test_without_more_it_is_reached_from_this_machine_only() -> None:
+    assert [door.why for door in read({}).doors()] == [
+        "no address is set, and nnha.security.mode=auto without certificates serves this host only"
+    ] * 3
     assert read({}) == DataNodeSettings(
         directories=(DataDirectory(Path("/data"), "DISK"),),
         namenodes={

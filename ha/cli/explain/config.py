@@ -3,7 +3,8 @@
 import difflib
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -22,12 +23,14 @@ from ha.conf.configuration import Configuration, load_configuration, nodes_of
 from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import HAZARDS
 from ha.conf.ignored import ignored
-from ha.conf.keys.cluster import NAMENODES, NAMESERVICES
+from ha.conf.keys.cluster import NAMENODES, NAMESERVICES, ZKFC_PORT
 from ha.conf.keys.key import Key, Scope
 from ha.conf.keys.table import KEYS
 from ha.conf.keys.unused import NOT_USED, reason_not_used
+from ha.conf.listening import BIND_HOSTS, Door, door_of
 from ha.conf.secrets import shown_value
 from ha.conf.spelling import split_suffix
+from ha.conf.topology import namenode_ids, nameservice_of
 from ha.console.exit_codes import DONE, REFUSED, UNHEALTHY, USAGE
 from ha.console.options import configuration as configuration_options
 from ha.console.output import console
@@ -138,25 +141,67 @@ def explain(
         hint = f" Known: {', '.join(near)}." if near else " See: nnha config show --all."
         click.echo(f"nnha config: nnha reads no key {key!r}.{hint}", err=True)
         sys.exit(REFUSED)
-    click.echo(f"{found.name}\n  {found.doc or 'a key of Hadoop'}")
-    for hazard in HAZARDS:
-        if hazard.key.name == found.name:
-            click.echo(
-                f"  not honoured     {hazard.meaning}; if asked for, {blocked_daemons_text(hazard)}"
-            )
-    click.echo(f"  may be set as    {_forms(found)}")
-    click.echo(f"  default          {found.default or '(not set)'}")
+    _introduce(found)
     try:
         value = configuration.get(found, **where)
     except ConfigurationError as error:
         click.echo(f"  in effect        none: {error}")
         sys.exit(UNHEALTHY)
-    lines = ("(not set)" if value is None else shown_value(key, str(value))).splitlines() or [""]
+    shown = "(not set)" if value is None else shown_value(key, str(value))
+    because = configuration.where(found, **where)
+    doors = list(_listeners(configuration, found, **where))
+    if found in BIND_HOSTS and not configuration.is_set(found, **where) and doors:
+        shown, because = _chosen(found, shown, because, doors)
+    lines = shown.splitlines() or [""]
     click.echo(f"  in effect        {lines[0]}")
     for line in lines[1:]:
         click.echo(f"                   {line}")
-    click.echo(f"  because of       {configuration.where(found, **where)}")
+    click.echo(f"  because of       {because}")
+    for owner, door in doors:
+        if (str(door.address), door.why) != (shown, because):
+            click.echo(f"  listens on       {door.address}{owner}: {door.why}")
     sys.exit(DONE)
+
+
+def _introduce(key: Key[Any]) -> None:
+    """Print what a key is for, and how it may be set."""
+    click.echo(f"{key.name}\n  {key.doc or 'a key of Hadoop'}")
+    for hazard in HAZARDS:
+        if hazard.key.name == key.name:
+            click.echo(
+                f"  not honoured     {hazard.meaning}; if asked for, {blocked_daemons_text(hazard)}"
+            )
+    click.echo(f"  may be set as    {_forms(key)}")
+    click.echo(f"  default          {key.default or '(not set)'}")
+
+
+def _chosen(
+    key: Key[Any], shown: str, because: str, doors: Sequence[tuple[str, Door]]
+) -> tuple[str, str]:
+    """Return where the daemons of an address that is not set listen, and why."""
+    if key is ZKFC_PORT:
+        return shown, because
+    if len(doors) == 1:
+        (_, door) = doors[0]
+        return str(door.address), door.why
+    return ", ".join(f"{door.address}{owner}" for owner, door in doors), "each NameNode's own"
+
+
+def _listeners(
+    conf: Configuration, key: Key[Any], *, nameservice: str | None, namenode: str | None
+) -> Iterator[tuple[str, Door]]:
+    """Yield the listeners that an address or a bind-host decides about, each with its NameNode."""
+    owners = [one for one, binds in BIND_HOSTS.items() if key is one or key in binds]
+    with suppress(ConfigurationError):  # without a NameNode there is no listener to speak of
+        for owner in owners:
+            if owner.scope is Scope.GLOBAL:
+                door = door_of(conf, owner)
+                yield from [] if door is None else [("", door)]
+                continue
+            own = nameservice or nameservice_of(conf)
+            for one in (namenode,) if namenode else namenode_ids(conf, own):
+                door = door_of(conf, owner, nameservice=own, namenode=one)
+                yield from [] if door is None else [(f" of {one}", door)]
 
 
 def _explained_as_not_used(configuration: Configuration, name: str) -> bool:

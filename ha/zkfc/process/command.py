@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 import structlog
@@ -16,10 +17,12 @@ from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import Daemon
 from ha.conf.keys import cluster as keys
-from ha.conf.topology import local_namenode, nameservice_of
+from ha.conf.keys.key import Key
+from ha.conf.listening import Door, required_door
+from ha.conf.topology import NameNodeAddress, local_namenode, nameservice_of
 from ha.console.log_options import log_options
 from ha.console.options import configuration
-from ha.daemon.exposure import Door, check_exposure
+from ha.daemon.exposure import check_exposure
 from ha.daemon.facts import publish_facts
 from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.http.probes import RoleSeen
@@ -185,16 +188,16 @@ def _checked_settings(conf: Configuration) -> tuple[settings_settings.ZkfcSettin
     for warning in _warnings(conf, settings.zookeeper):
         log.warning("configuration.warning", text=warning)
     check_start(conf, Daemon.ZKFC)
-    http = settings.own.zkfc_http
-    doors = [
-        Door(keys.ZKFC_PORT.name, settings.bind_host, settings.own.zkfc.port),
-        Door(keys.ZKFC_HTTP.name, http.host, http.port),
-    ]
-    access = check_exposure(conf, Daemon.ZKFC, doors)
     own = settings.own
+    doors = [_door(conf, key, own) for key in (keys.ZKFC_PORT, keys.ZKFC_HTTP)]
+    access = check_exposure(conf, Daemon.ZKFC, doors)
     refuse_open_znodes(conf, settings.zookeeper, nameservice=own.nameservice, namenode=own.namenode)
     _check_automatic(conf, own.nameservice)
     return settings, access
+
+
+def _door(conf: Configuration, key: Key[Any], own: NameNodeAddress) -> Door:
+    return required_door(conf, key, nameservice=own.nameservice, namenode=own.namenode)
 
 
 def _zookeeper_alone(conf: Configuration, *, making: bool = False) -> ZooKeeperSettings:
@@ -278,8 +281,8 @@ async def _serve(
     )
     publish_readings(node, controller)
     publish_facts("zkfc", conf, open_to=_open_to(settings))
-    address = own.zkfc_http
-    await listen(endpoint.start, address.host, address.port, key=keys.ZKFC_HTTP.name)
+    page = _door(conf, keys.ZKFC_HTTP, own)
+    await listen(endpoint.start, page.host, page.port, key=page.key)
     methods = [method for plan in settings.fencing.values() for method in plan.methods]
     loading = asyncio.create_task(asyncio.to_thread(load_code_of, methods))
     meanwhile = _let_go_in_time(controller, contact), _notify_ready(controller), spares.run()

@@ -13,6 +13,7 @@ from ha.conf.keys import candidate as keys_candidate
 from ha.conf.keys import cluster as keys
 from ha.conf.keys import zookeeper as keys_zookeeper
 from ha.conf.keys.security import AUTHORIZATION
+from ha.conf.listening import required_door
 from ha.conf.own_user import own_user
 from ha.conf.topology import NameNodeAddress, local_namenode, namenodes
 from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
@@ -173,9 +174,7 @@ def zkfc_settings(conf: Configuration) -> ZkfcSettings:
             timeout_seconds=conf.get(keys.ZKFC_THREAD_DUMP_TIMEOUT),
             directory=_path(conf.get(keys_candidate.THREAD_DUMP_DIR, **scope)),
         ),
-        bind_host=conf.get(keys.NAMENODE_SERVICE_RPC_BIND, **scope)
-        or conf.get(keys.NAMENODE_RPC_BIND, **scope)
-        or own.zkfc.host,
+        bind_host=required_door(conf, keys.ZKFC_PORT, **scope).host,
         new_active_timeout_seconds=conf.get(keys.NEW_ACTIVE_TIMEOUT),
         graceful_fence_timeout_seconds=conf.get(keys.GRACEFUL_FENCE_TIMEOUT),
         polite_answer_seconds=conf.get(keys.POLITE_ANSWER_TIMEOUT),

@@ -12,13 +12,13 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import Daemon
 from ha.conf.keys import journal as keys
 from ha.conf.keys.cluster import NAMESERVICES
-from ha.conf.keys.key import Key
 from ha.conf.keys.namenode import IMAGE_TRANSFER_BANDWIDTH, TAIL_IN_PROGRESS
 from ha.conf.keys.units import Unset
+from ha.conf.listening import Door, door_of, required_door
 from ha.conf.topology import HostPort
 from ha.console.log_options import log_options
 from ha.console.options import configuration
-from ha.daemon.exposure import Door, check_exposure
+from ha.daemon.exposure import check_exposure
 from ha.daemon.facts import publish_facts
 from ha.daemon.logs import LogOptions, configure_logging
 from ha.daemon.notify import SERVICE
@@ -31,7 +31,6 @@ from journal.node.peers import configured_nodes, configured_peers, named_journal
 from journal.node.process.daemon import JournalNodeDaemon, PortTaken
 from journal.node.settings import NodeSettings
 
-LOOPBACK = "127.0.0.1"
 WRITERS_SWITCH_SECONDS = 0.0005
 """How long a writer's thread that is back from the disk waits at most for Python's lock.
 
@@ -95,12 +94,9 @@ async def _show(node: JournalNode) -> None:
 
 
 def read_settings(conf: Configuration) -> NodeSettings:
-    """Return the node's settings, from Hadoop's keys.
-
-    Where no address is configured we listen on the loopback interface only, not on all interfaces
-    as Hadoop does: a journal without authentication is not for strangers.
-    """
-    rpc, http, hadoop = conf.get(keys.RPC), conf.get(keys.HTTP), conf.get(keys.HADOOP_RPC)
+    """Return the node's settings, from Hadoop's keys; ``ha.conf.listening`` chooses addresses."""
+    rpc, http = required_door(conf, keys.RPC), required_door(conf, keys.HTTP)
+    hadoop = door_of(conf, keys.HADOOP_RPC)
     folder = Path(conf.get(keys.EDITS_DIR))
     folders = {
         nameservice: Path(conf.get(keys.EDITS_DIR, nameservice=nameservice))
@@ -117,19 +113,19 @@ def read_settings(conf: Configuration) -> NodeSettings:
     if not configured and folders:
         # Every journal then lies in a nameservice's own folder; there is none for the rest.
         folder = next(iter(folders.values()))
-    rpc_host = _bind_host(conf, keys.RPC_BIND, keys.RPC, rpc.host)
-    lane_host, lane_port = _lane_address(conf, rpc_host)
+    lane_host, lane_port = _lane_address(conf, rpc.host)
     return NodeSettings(
         folder=folder,
         folders=folders,
         folder_mode=folder_mode,
-        rpc_host=rpc_host,
+        rpc_host=rpc.host,
         rpc_port=rpc.port,
-        hadoop_host=(conf.get(keys.HADOOP_RPC_BIND) or hadoop.host) if hadoop else None,
+        addresses_because={"rpc": rpc.why, "http": http.why},
+        hadoop_host=hadoop.host if hadoop else None,
         hadoop_port=hadoop.port if hadoop else 0,
         lane_host=lane_host,
         lane_port=lane_port,
-        http_host=_bind_host(conf, keys.HTTP_BIND, keys.HTTP, http.host),
+        http_host=http.host,
         http_port=http.port,
         edits_cache_bytes=edits_cache_bytes(conf),
         peers=configured_peers(conf),
@@ -151,9 +147,10 @@ def read_settings(conf: Configuration) -> NodeSettings:
 
 def doors(settings: NodeSettings) -> list[Door]:
     """Return every address that the node listens on."""
+    because = settings.addresses_because
     found = [
-        Door(keys.RPC.name, settings.rpc_host, settings.rpc_port),
-        Door(keys.HTTP.name, settings.http_host, settings.http_port),
+        Door(keys.RPC.name, settings.rpc_host, settings.rpc_port, because.get("rpc", "")),
+        Door(keys.HTTP.name, settings.http_host, settings.http_port, because.get("http", "")),
     ]
     if settings.hadoop_host is not None:
         found.append(Door(keys.HADOOP_RPC.name, settings.hadoop_host, settings.hadoop_port))
@@ -212,12 +209,3 @@ def _lane_address(conf: Configuration, rpc_host: str) -> tuple[str | None, int]:
             return None, 0
         case Unset.CHOSEN:
             return rpc_host, 0
-
-
-def _bind_host(
-    conf: Configuration, bind_key: Key[str | None], address_key: Key[HostPort], host: str
-) -> str:
-    bind = conf.get(bind_key)
-    if bind:
-        return bind
-    return host if conf.is_set(address_key) else LOOPBACK

@@ -89,6 +89,7 @@ class JournalNodeDaemon:
             hadoop_rpc=self._hadoop_address(),
             write_lanes=self._lane_address(),
             http=f"{self._settings.http_host}:{self.http_port}",
+            because=dict(self._settings.addresses_because),
         )
 
     async def stop(self) -> None:

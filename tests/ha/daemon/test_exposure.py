@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
 
 from ha.conf.configuration import load_configuration
 from ha.conf.hazards import Daemon
+from ha.conf.listening import Door, is_loopback
 from ha.console import exit_codes
-from ha.daemon.exposure import OPEN_TO_STRANGERS, Door, check_exposure, is_loopback
+from ha.daemon.exposure import OPEN_TO_STRANGERS, check_exposure
 from ha.daemon.facts import publish_facts
 from ha.daemon.process import ExitWith
 from ha.security.caller import Role
@@ -134,6 +136,31 @@ def test_where_the_kernel_does_not_tell_who_calls(tmp_path: Path, mode: str) -> 
     assert refused.value.code == OPEN_TO_STRANGERS
     assert "the kernel does not tell it here" in str(refused.value)
     assert "nnha.security.mode=permissive" in str(refused.value)
+
+
+HIDDEN = {
+    "peers elsewhere": ("198.51.100.1:8020", "127.0.0.1", True),
+    "peers here": ("127.0.0.1:8020", "127.0.0.1", False),
+    "reached": ("198.51.100.1:8020", "0.0.0.0", False),
+}
+
+
+@pytest.mark.parametrize("case", HIDDEN)
+def test_an_address_that_peers_cannot_reach_is_warned_of(tmp_path: Path, case: str) -> None:
+    namenode, host, warned = HIDDEN[case]
+    write_site(
+        tmp_path / "conf",
+        {"nnha.security.mode": "insecure-i-know", "dfs.namenode.rpc-address": namenode},
+    )
+    conf = load_configuration(tmp_path / "conf")
+    door = Door("dfs.journalnode.rpc-address", host, 1, "of this")
+    with capture_logs() as logs:
+        check_exposure(conf, Daemon.JOURNALNODE, [door, Door("dfs.datanode.http.address", host, 2)])
+    (said,) = [line for line in logs if line["event"] == "daemon.listens"]
+    assert said["dfs.journalnode.rpc-address"] == f"{host}:1 (of this)"
+    unreachable = [line for line in logs if line["event"] == "daemon.unreachable"]
+    assert [line["doors"] for line in unreachable] == [[f"{door}"]] * warned
+    assert [line["peer"] for line in unreachable] == ["198.51.100.1"] * warned
 
 
 async def test_a_mode_that_is_not_there_lists_those_that_are(tmp_path: Path) -> None:
