@@ -12,29 +12,41 @@ import shlex
 import socket
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 import paramiko
 import structlog
-from paramiko.hostkeys import InvalidHostKey
 
 from fencing.model import FencingOutcome, SshMethod, Target
-from fencing.ssh_settings import HostKeys, SshSettings
-from fencing.ssh_verdict import NOT_FOUND, Killed, Port, SshResult, judge_killed, judge_port
+from fencing.remote_shell import MAX_ANSWER_BYTES, Answer, new_nonce
+from fencing.ssh_login import SshFailed, log_in
+from fencing.ssh_settings import SshSettings
+from fencing.ssh_verdict import (
+    Killed,
+    Port,
+    SshResult,
+    judge_killed,
+    judge_port,
+    port_at,
+    port_seen,
+)
 from ha.conf.own_user import system_user
 
 log = structlog.get_logger()
 
 MAX_OUTPUT_BYTES: Final = 16 * 1024
+MAX_LINES: Final = 50
+"""Of what one command wrote, the last lines that are logged."""
 PROBE_SECONDS: Final = 2.0
 GONE_WITHIN_SECONDS: Final = 1.0
 """How long a killed process may take to let go of its port."""
-_PATH: Final = 'PATH="$PATH:/sbin:/usr/sbin" '
-
-
-class _Failed(Exception):
-    """The attempt ends here; the text says why."""
+_PROBES: Final = (
+    "nc -v -w {seconds} -z {host} {port} 2>&1 </dev/null",
+    "timeout {seconds} bash -c {bash} 2>&1 </dev/null",
+    # A netcat without -z or -v (busybox's; ncat of RHEL 7.0), on a host without bash.
+    "timeout {seconds} nc -w {seconds} {host} {port} 2>&1 </dev/null",
+)
+"""On the target's host, in this order until one shows what the port is."""
 
 
 async def fence_over_ssh(
@@ -60,10 +72,11 @@ class _Session:
     """One login and its commands, on a thread of its own."""
 
     def __init__(self, method: SshMethod, target: Target, settings: SshSettings) -> None:
-        self._method = method
         self._target = target
         self._settings = settings
+        self._user, self._port = method.user or system_user(), method.port
         self._client = paramiko.SSHClient()
+        self._nonce = new_nonce()
         self._said: list[str] = []
         self._aborted = False
         self.doing = "starting"
@@ -80,10 +93,12 @@ class _Session:
 
     def run(self) -> SshResult:
         """Log in, kill, look again."""
+        host = self._target.host
+        self.doing = f"logging in at {self._user}@{host}:{self._port}"
         try:
-            self._log_in()
+            log_in(self._client, self._user, host, self._port, self._settings)
             return self._kill()
-        except _Failed as failure:
+        except SshFailed as failure:
             return SshResult(FencingOutcome.FAILED, str(failure))
         except (OSError, EOFError, paramiko.SSHException) as failure:
             return SshResult(
@@ -92,166 +107,139 @@ class _Session:
         finally:
             self._client.close()
 
-    def _log_in(self) -> None:
-        settings, host, port = self._settings, self._target.host, self._method.port
-        user = self._method.user or system_user()
-        self.doing = f"logging in at {user}@{host}:{port}"
-        self._trust()
-        try:
-            self._client.connect(
-                host,
-                port,
-                username=user,
-                key_filename=[str(path.expanduser()) for path in settings.key_files] or None,
-                passphrase=self._passphrase(),
-                timeout=settings.connect_timeout_seconds,
-                banner_timeout=settings.connect_timeout_seconds,
-                auth_timeout=settings.connect_timeout_seconds,
-                allow_agent=settings.use_agent,
-                look_for_keys=False,
-            )
-        except paramiko.BadHostKeyException as failure:
-            raise _Failed(
-                f"the host key of {host} has changed ({failure.key.get_name()}); if that is meant, "
-                f"correct {settings.known_hosts}"
-            ) from failure
-        except paramiko.PasswordRequiredException as failure:
-            raise _Failed(
-                f"a private key is encrypted: {failure}; set nnha.fencing.ssh.passphrase-file"
-            ) from failure
-        except paramiko.AuthenticationException as failure:
-            offered = ", ".join(map(str, settings.key_files)) or "no key file"
-            raise _Failed(f"{user}@{host} refused us ({offered}): {_told(failure)}") from failure
-
-    def _trust(self) -> None:
-        settings, known = self._settings, self._settings.known_hosts.expanduser()
-        match settings.host_keys:
-            case HostKeys.STRICT:
-                self._client.set_missing_host_key_policy(_RefuseUnknown(known))
-            case HostKeys.ACCEPT_NEW:
-                known.parent.mkdir(parents=True, exist_ok=True)
-                known.touch(exist_ok=True)
-                self._client.set_missing_host_key_policy(paramiko.AutoAddPolicy())
-            case HostKeys.OFF:
-                self._client.set_missing_host_key_policy(_TrustAnybody())
-                return
-        if not known.exists():
-            return
-        try:
-            self._client.load_host_keys(str(known))
-        except (InvalidHostKey, ValueError) as failure:
-            raise _Failed(
-                f"a line of {settings.known_hosts} is no host key: {failure}"
-            ) from failure
-
-    def _passphrase(self) -> str | None:
-        path = self._settings.passphrase_file
-        if path is None:
-            return None
-        if path.expanduser().stat().st_mode & 0o077:
-            raise _Failed(f"others can read the passphrase in {path}; chmod it to 600")
-        try:
-            return path.expanduser().read_text("utf-8").rstrip("\n")
-        except UnicodeDecodeError:
-            # The error itself would show the passphrase.
-            raise _Failed(f"the passphrase in {path} is no UTF-8") from None
-
     def _kill(self) -> SshResult:
-        port = shlex.quote(str(self._target.port))
+        port = self._target.port
         self.doing = f"killing the process on port {port}"
-        status, out = self._command(f"{_PATH}fuser -k -n tcp {port}")
-        killed = Killed(status, _pids(out))
-        left = self._who_is_left(killed, port) if status == 0 else frozenset[int]()
+        ended = self._ask(f"fuser -k -n tcp {port}")
+        killed = Killed(ended.status, _pids(ended))
+        left = self._who_is_left(killed) if killed.status == 0 else frozenset[int]()
         verdict = judge_killed(killed, left)
         if verdict is not None:
             return verdict
         self.doing = f"checking whether port {port} is closed"
-        return judge_port(self._probe_there(), self._probe_from_here())
+        from_here = self._probe_from_here()
+        # Any other answer has decided, and the next method needs the time.
+        on_host = self._probe_there() if from_here is Port.CLOSED else None
+        return judge_port(on_host, from_here)
 
-    def _who_is_left(self, killed: Killed, port: str) -> frozenset[int]:
+    def _who_is_left(self, killed: Killed) -> frozenset[int]:
+        """Return which processes hold the port a moment later.  Raises SshFailed if unknown."""
         end = time.monotonic() + GONE_WITHIN_SECONDS
         while True:
-            _, out = self._command(f"{_PATH}fuser -n tcp {port}")
-            left = _pids(out)
+            seen = self._ask(f"fuser -n tcp {self._target.port}")
+            if seen.status not in (0, 1):
+                raise SshFailed(
+                    f"killed {sorted(killed.pids)}, and whether they ended is not known: fuser "
+                    f"then ended with status {seen.status}"
+                )
+            left = _pids(seen)
             if not killed.pids & left or time.monotonic() > end:
                 return left
 
     def _probe_there(self) -> Port:
-        """Probe with nc, as Hadoop does, or with bash where there is no nc.
-
-        Any other status leaves the port unknown.
-        """
-        host, port = shlex.quote(self._target.host), shlex.quote(str(self._target.port))
-        seconds = int(PROBE_SECONDS)
-        status, _ = self._command(f"{_PATH}nc -w {seconds} -z {host} {port}")
-        if status == NOT_FOUND:
-            inner = shlex.quote(f"exec 3<>/dev/tcp/{self._target.host}/{self._target.port}")
-            status, _ = self._command(f"{_PATH}timeout {seconds} bash -c {inner}")
-        return {0: Port.LISTENS, 1: Port.CLOSED}.get(status, Port.UNKNOWN)
+        host, port, seconds = self._target.host, self._target.port, int(PROBE_SECONDS)
+        bash = shlex.quote(f"exec 3<>/dev/tcp/{host}/{port}")
+        for probe in _PROBES:
+            answer = self._ask(
+                probe.format(seconds=seconds, host=shlex.quote(host), port=port, bash=bash)
+            )
+            if (seen := port_seen(answer.status, answer.said, host)) is not Port.UNKNOWN:
+                return seen
+        return Port.UNKNOWN
 
     def _probe_from_here(self) -> Port:
+        host, port = self._target.host, self._target.port
         try:
-            address = (self._target.host, self._target.port)
-            with socket.create_connection(address, timeout=PROBE_SECONDS):
-                return Port.LISTENS
-        except ConnectionRefusedError:
-            return Port.CLOSED
+            addresses = {found[4][:2] for found in socket.getaddrinfo(host, port, type=_STREAM)}
         except OSError:
             return Port.UNKNOWN
+        return port_at(map(_probed, sorted(addresses)))
 
-    def _command(self, command: str) -> tuple[int, str]:
-        """Run one command with its deadline; its status and what it wrote to stdout."""
+    def _ask(self, command: str) -> Answer:
+        """Return what the remote shell answers to a command.
+
+        Raises SshFailed where it gives no answer behind the marker within the limit.
+        """
         if self._aborted:
-            raise _Failed("the time was up")
+            raise SshFailed("the time was up")
         timeout = self._settings.command_timeout_seconds
-        _, stdout, stderr = self._client.exec_command(command, timeout=timeout)
         end = time.monotonic() + timeout
-        out = stdout.read(MAX_OUTPUT_BYTES).decode("utf-8", "replace")
-        err = stderr.read(MAX_OUTPUT_BYTES).decode("utf-8", "replace")
-        if not stdout.channel.status_event.wait(max(0.0, end - time.monotonic())):
-            raise _Failed(f"{command.removeprefix(_PATH)} did not end within {timeout:g} s")
-        status = stdout.channel.recv_exit_status()
-        for name, text, tell in (("stdout", out, log.info), ("stderr", err, log.warning)):
-            self._note(name, text, tell)
-        return status, out
+        transport = self._client.get_transport()
+        if transport is None:
+            raise SshFailed("the connection was lost")
+        with contextlib.closing(transport.open_session(timeout=timeout)) as channel:
+            channel.settimeout(timeout)
+            channel.exec_command(self._nonce.script(command))
+            channel.shutdown_write()
+            try:
+                out = self._read(channel, end)
+            except TimeoutError as failure:
+                raise SshFailed(
+                    f"{command} did not end within {timeout:g} s while {self.doing}"
+                ) from failure
+            answer = self._nonce.answer_in(out)
+            self._note("stderr", _ready(channel), log.warning)
+            self._note("stdout", self._nonce.noise_in(out), log.info)
+            if answer is None:
+                raise SshFailed(self._refusal(command, channel, end))
+        self._note("answer", answer.said, log.info)
+        return answer
+
+    def _read(self, channel: paramiko.Channel, end: float) -> bytes:
+        """Return what a command wrote, until its answer is there or it ends."""
+        out = b""
+        while self._nonce.answer_in(out) is None:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            channel.settimeout(left)
+            data = channel.recv(MAX_ANSWER_BYTES)
+            if not data:
+                break
+            out = (out + data)[-MAX_ANSWER_BYTES:]
+        return out
+
+    def _refusal(self, command: str, channel: paramiko.Channel, end: float) -> str:
+        ended = channel.status_event.wait(max(0.0, end - time.monotonic()))
+        status = f"ended with status {channel.exit_status}" if ended else "closed its output"
+        wrote = f", and wrote: {self.output()[-200:]!r}" if self._said else ""
+        return (
+            f"the shell of {self._user}@{self._target.host} did not answer {command!r}: it "
+            f"{status}{wrote}. Nothing is known of the process → give this user a shell that runs "
+            f"commands (no nologin, no ForceCommand)"
+        )
 
     def _note(self, stream: str, text: str, tell: Callable[..., object]) -> None:
-        for line in text.splitlines():
+        for line in text.splitlines()[-MAX_LINES:]:
             if line.strip():
                 tell(f"fencing.{stream}", host=self._target.host, line=line.strip())
                 self._said.append(line.strip())
 
 
-class _RefuseUnknown:
-    """A host that is not in the file is not trusted."""
-
-    def __init__(self, known_hosts: Path) -> None:
-        self._known_hosts = known_hosts
-
-    def missing_host_key(
-        self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey
-    ) -> None:
-        """Refuse, and say how the key gets in."""
-        del client
-        raise _Failed(
-            f"the host key of {hostname} ({key.get_name()} {key.fingerprint}) is not in "
-            f"{self._known_hosts}; add it (ssh-keyscan), or set nnha.fencing.ssh.host-keys"
-        )
+_STREAM: Final = socket.SOCK_STREAM
 
 
-class _TrustAnybody:
-    """Trusts any host, as Hadoop does."""
+def _probed(address: tuple[object, ...]) -> Port:
+    """Return what a connection from this host to one address shows."""
+    try:
+        with socket.create_connection(address, timeout=PROBE_SECONDS):  # type: ignore[arg-type]
+            return Port.LISTENS
+    except ConnectionRefusedError:
+        return Port.CLOSED
+    except OSError:
+        return Port.UNKNOWN
 
-    def missing_host_key(
-        self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey
-    ) -> None:
-        """Say so, and go on."""
-        del client
-        log.warning("fencing.host_key_unchecked", host=hostname, key=key.get_name())
+
+def _ready(channel: paramiko.Channel) -> str:
+    """Return what has come of a command's errors, without waiting for more."""
+    data = channel.recv_stderr(MAX_OUTPUT_BYTES) if channel.recv_stderr_ready() else b""
+    return str(data.decode("utf-8", "replace"))
 
 
-def _pids(out: str) -> frozenset[int]:
-    return frozenset(int(word) for word in out.split() if word.isascii() and word.isdecimal())
+def _pids(answer: Answer) -> frozenset[int]:
+    return frozenset(
+        int(word) for word in answer.said.split() if word.isascii() and word.isdecimal()
+    )
 
 
 def _told(failure: BaseException) -> str:

@@ -46,8 +46,11 @@ def make_key(path: Path, *, kind: str = "ed25519", passphrase: str = "") -> Path
 
 
 @contextmanager
-def sshd_in(folder: Path) -> Iterator[Sshd]:
-    host_key = make_key(folder / "host_key")
+def sshd_in(folder: Path, *, more: str = "") -> Iterator[Sshd]:
+    """Run an sshd until the block ends; ``more`` are lines for its configuration."""
+    host_key = folder / "host_key"
+    if not host_key.exists():
+        make_key(host_key)
     key = make_key(folder / "id")
     commands = folder / "commands"
     commands.mkdir()
@@ -57,7 +60,7 @@ def sshd_in(folder: Path) -> Iterator[Sshd]:
         f"Port {port}\nListenAddress 127.0.0.1\nHostKey {host_key}\nPidFile none\n"
         f"AuthorizedKeysFile {folder / 'authorized_keys'}\nStrictModes no\nUsePAM no\n"
         "PermitRootLogin yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"
-        f"SetEnv PATH={commands}:/usr/bin:/bin\n"
+        f"SetEnv PATH={commands}:/usr/bin:/bin\n{more}"
     )
     public = (folder / "host_key.pub").read_text().split()
     known_hosts = folder / "known_hosts"
@@ -76,12 +79,18 @@ def sshd_in(folder: Path) -> Iterator[Sshd]:
         daemon.wait(10)
 
 
+_LISTEN = (
+    "import socket,time;s=socket.create_server(('127.0.0.1',0),backlog=0);keep=[]\n"
+    "for _ in range({held}):\n"
+    "    c=socket.socket();c.setblocking(False);c.connect_ex(s.getsockname());keep.append(c)\n"
+    "print(s.getsockname()[1],flush=True);time.sleep(600)"
+)
+
+
 @contextmanager
-def listener() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    code = (
-        "import socket,sys,time;s=socket.create_server(('127.0.0.1',0));"
-        "print(s.getsockname()[1],flush=True);time.sleep(600)"
-    )
+def listener(*, hangs: bool = False) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Hold a port; one that hangs has a full accept queue, so that connections get no answer."""
+    code = _LISTEN.format(held=6 if hangs else 0)
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     assert process.stdout is not None
     try:
@@ -113,6 +122,19 @@ async def fenced(
         total_timeout_seconds=seconds,
         ssh=how or settings(sshd),
     )
+
+
+@contextmanager
+def authorized(sshd: Sshd, *keys: Path, options: str = "") -> Iterator[None]:
+    """Let these keys in, too, or with ``options`` its own key under them, until the block ends."""
+    file = sshd.folder / "authorized_keys"
+    before = file.read_text()
+    more = "".join(Path(f"{key}.pub").read_text() for key in keys)
+    file.write_text(f"{options} {before}" if options else before + more)
+    try:
+        yield
+    finally:
+        file.write_text(before)
 
 
 @contextmanager

@@ -13,7 +13,16 @@ from fencing.model import FencingOutcome, FencingReport, JournalEpochMethod, Ssh
 from fencing.ssh_settings import HostKeys, SshSettings
 from fencing.ssh_verdict import Killed, Port, judge_killed, judge_port
 from tests.fencing import sshd as fencing_sshd
-from tests.fencing.sshd import Sshd, fenced, free_port, listener, make_key, needs_sshd, settings
+from tests.fencing.sshd import (
+    Sshd,
+    authorized,
+    fenced,
+    free_port,
+    listener,
+    make_key,
+    needs_sshd,
+    settings,
+)
 
 NOBODY_LISTENS = Port.CLOSED
 
@@ -89,27 +98,19 @@ async def test_a_key_that_the_host_does_not_know(sshd: Sshd, tmp_path: Path) -> 
 @pytest.mark.parametrize("kind", ["rsa", "ecdsa", "ed25519"])
 async def test_every_usual_kind_of_key_gets_in(sshd: Sshd, tmp_path: Path, kind: str) -> None:
     key = make_key(tmp_path / kind, kind=kind)
-    authorized = sshd.folder / "authorized_keys"
-    before = authorized.read_text()
-    authorized.write_text(before + Path(f"{key}.pub").read_text())
-    try:
+    with authorized(sshd, key):
         assert (await fenced(sshd, free_port(), replace(settings(sshd), key_files=(key,)))).fenced
-    finally:
-        authorized.write_text(before)
 
 
 @pytest.mark.row("W11")
 @needs_sshd
 async def test_an_encrypted_key_opens_with_its_passphrase_file(sshd: Sshd, tmp_path: Path) -> None:
     key = make_key(tmp_path / "locked", passphrase="open sesame")
-    authorized = sshd.folder / "authorized_keys"
-    before = authorized.read_text()
-    authorized.write_text(before + Path(f"{key}.pub").read_text())
     secret = tmp_path / "passphrase"
     secret.write_text("open sesame\n")
     secret.chmod(0o600)
     without = replace(settings(sshd), key_files=(key,))
-    try:
+    with authorized(sshd, key):
         assert "passphrase-file" in str(await fenced(sshd, free_port(), without))
         report = await fenced(sshd, free_port(), replace(without, passphrase_file=secret))
         assert report.fenced, report
@@ -117,8 +118,6 @@ async def test_an_encrypted_key_opens_with_its_passphrase_file(sshd: Sshd, tmp_p
         secret.chmod(0o644)
         readable = await fenced(sshd, free_port(), replace(without, passphrase_file=secret))
         assert "others can read" in str(readable)
-    finally:
-        authorized.write_text(before)
 
 
 @pytest.mark.row("W11")
@@ -214,7 +213,10 @@ async def test_cancelling_closes_the_connection(sshd: Sshd) -> None:
 TABLE = {
     (0, NOBODY_LISTENS, NOBODY_LISTENS): True,
     (1, Port.CLOSED, Port.CLOSED): True,
-    (1, Port.CLOSED, Port.UNKNOWN): True,
+    (1, Port.CLOSED, Port.UNKNOWN): False,
+    (0, Port.UNKNOWN, Port.CLOSED): False,
+    (0, Port.CLOSED, Port.UNKNOWN): False,
+    (0, Port.LISTENS, Port.CLOSED): False,
     (1, Port.CLOSED, Port.LISTENS): False,
     (1, Port.LISTENS, Port.CLOSED): False,
     (1, Port.UNKNOWN, Port.CLOSED): False,
@@ -237,24 +239,6 @@ def test_a_restarted_namenode_is_not_the_one_that_was_killed() -> None:
     again = judge_killed(Killed(0, frozenset({7})), frozenset({8}))
     assert again is not None
     assert again.outcome is FencingOutcome.SUCCEEDED
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"host ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI",  # a line that was cut off
-        b"host ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQ==",
-        b"\xff\xfe",
-    ],
-)
-async def test_a_damaged_known_hosts_file_costs_this_method_only(
-    tmp_path: Path, line: bytes
-) -> None:
-    known = tmp_path / "known_hosts"
-    known.write_bytes(line + b"\n")
-    report = await _then_journal_epoch(SshSettings(known_hosts=known))
-    assert "known_hosts is no host key" in report.attempts[0].detail
-    assert report.fenced
 
 
 async def test_a_passphrase_that_cannot_be_read_is_not_told(tmp_path: Path) -> None:

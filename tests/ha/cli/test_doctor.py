@@ -221,25 +221,6 @@ def test_fencing_that_cannot_work_or_lies_is_told(situation: str, tmp_path: Path
     assert verdicts(list(local.check_fencing(configuration, "ns1"))) == expected
 
 
-def test_a_key_that_others_may_read_is_told(tmp_path: Path) -> None:
-    key = tmp_path / "key"
-    key.write_text("secret")
-    known = tmp_path / "known"
-    known.write_text("")
-    site = {
-        "dfs.ha.fencing.methods": "sshfence",
-        "dfs.ha.fencing.ssh.private-key-files": str(key),
-        "nnha.fencing.ssh.known-hosts": str(known),
-    }
-    write_configuration(tmp_path, PORTS, **site)
-    configuration = load_configuration(tmp_path, environment={})
-    for mode, expected in ((0o644, W), (0o600, Severity.OK)):
-        key.chmod(mode)
-        assert verdicts(list(local.check_fencing(configuration, "ns1"))) == {expected}
-    known.unlink()
-    assert verdicts(list(local.check_fencing(configuration, "ns1"))) == {F}
-
-
 def test_credentials_belong_into_a_file_of_ones_own(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("digest:me:word")

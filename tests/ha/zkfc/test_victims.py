@@ -169,7 +169,7 @@ async def test_in_doubt_the_one_that_is_named_is_fenced_all_the_same() -> None:
 
 OPEN = parse_acl("world:anyone:rwcda")
 ON_OUR_OWN_HOST = {
-    # nameservice, name and port in the breadcrumb -> which are fenced: at the ports of the configured
+    # nameservice, name and port in the breadcrumb -> which are fenced, at configured ports
     "it is where it is configured": ("ns1", "nn2", "nn2", ["nn2"]),
     "it has moved, or the port is a DataNode's": ("ns1", "nn2", "strange", ["nn2"]),
     "its port is that of the third": ("ns1", "nn2", "nn3", ["nn2"]),

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import assert_never
 
 from fencing import model
-from fencing.ssh_settings import HostKeys, SshSettings
+from fencing.ssh_settings import SshSettings
 from ha.cli.explain.configuration_problems import problems_of
+from ha.cli.explain.doctor.ssh import ssh_finding
 from ha.cluster.check_result import Finding, Severity, fail, ok, unknown, warn
 from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
 from ha.conf.configuration import Configuration
@@ -168,7 +169,7 @@ def method_finding(
         case model.ShellMethod(command=command):
             return _shell(check, command, str(method))
         case model.SshMethod():
-            return _ssh(check, node, settings)
+            return ssh_finding(check, method, node, settings)
         case model.KillMethod():
             return ok(check, "kill: works where that NameNode runs beside the ZKFC")
         case model.JournalEpochMethod():
@@ -188,24 +189,6 @@ def _shell(check: str, command: str, said: str) -> Finding:
             "it must be there on every NameNode host: nnha fence test there",
         )
     return ok(check, f"{said}: its program is here")
-
-
-def _ssh(check: str, node: NameNodeAddress, settings: SshSettings) -> Finding:
-    if not settings.key_files and not settings.use_agent:
-        return fail(check, "sshfence has no key", "set dfs.ha.fencing.ssh.private-key-files")
-    for path in settings.key_files:
-        try:
-            mode = path.expanduser().stat().st_mode
-        except OSError as error:
-            found = f"sshfence: {path}: {error.strerror}"
-            return warn(check, found, "the key must be there on every NameNode host")
-        if mode & (stat.S_IRWXG | stat.S_IRWXO):
-            return warn(check, f"sshfence: others may read {path}", f"chmod 600 {path}")
-    known = settings.known_hosts.expanduser()
-    if settings.host_keys is HostKeys.STRICT and not known.is_file():
-        found = f"sshfence: there is no {known}, and nnha.fencing.ssh.host-keys is strict"
-        return fail(check, found, f"ssh-keyscan {node.service.host} >> {known}, after checking it")
-    return ok(check, "sshfence: key and known hosts are here; nnha fence test tries the login")
 
 
 def check_credentials(configuration: Configuration, nameservice: str) -> Iterator[Finding]:

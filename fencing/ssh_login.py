@@ -1,0 +1,232 @@
+"""Logs in over ssh: which host key is believed, and which private keys are offered.
+
+See docs/reference/fencing.md#known-hosts.
+"""
+
+import base64
+import contextlib
+import io
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import paramiko
+import structlog
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from fencing import known_hosts
+from fencing.known_hosts import KnownHosts
+from fencing.ssh_keys import (
+    USER_CERTIFICATE,
+    BadKey,
+    authority_of,
+    fault_of_certificate,
+    open_key,
+)
+from fencing.ssh_settings import HostKeys, SshSettings
+
+log = structlog.get_logger()
+
+_RSA: Final = ("rsa-sha2-512", "rsa-sha2-256")
+"""The algorithms with which a host shows an RSA key."""
+
+
+class SshFailed(Exception):
+    """The attempt ends here; the text says why."""
+
+
+def log_in(
+    client: paramiko.SSHClient, user: str, host: str, port: int, settings: SshSettings
+) -> None:
+    """Connect, check the host's key and prove who we are.
+
+    Raises SshFailed, or what paramiko raises where the network or the protocol fails.
+    """
+    known = _read(settings)
+    keys, faults = _private_keys(settings)
+    client.set_missing_host_key_policy(_HostCheck(settings, known, host, port))
+    client.connect(
+        host,
+        port,
+        username=user,
+        timeout=settings.connect_timeout_seconds,
+        banner_timeout=settings.connect_timeout_seconds,
+        auth_timeout=settings.connect_timeout_seconds,
+        transport_factory=_Asking(known.kinds(host, port)),
+        auth_strategy=_Proof(f"{user}@{host}", user, keys, faults, agent=settings.use_agent),
+    )
+
+
+def _read(settings: SshSettings) -> KnownHosts:
+    path = settings.known_hosts.expanduser()
+    if settings.host_keys is HostKeys.OFF or not path.exists():
+        return KnownHosts()
+    known = known_hosts.read_known_hosts(path.read_text("utf-8", "replace"))
+    for why in known.skipped:
+        log.warning("fencing.known_hosts.skipped", file=str(path), why=why)
+    return known
+
+
+def _private_keys(settings: SshSettings) -> tuple[dict[str, paramiko.PKey], list[str]]:
+    """Return the keys by the names of their files, and why the other files cannot be used."""
+    passphrase = _passphrase(settings.passphrase_file)
+    keys, faults = dict[str, paramiko.PKey](), list[str]()
+    for path in settings.key_files:
+        try:
+            keys[str(path)] = _private_key(path.expanduser(), passphrase)
+        except BadKey as failure:
+            log.warning("fencing.key_unusable", why=str(failure))
+            faults.append(str(failure))
+    return keys, faults
+
+
+def _private_key(path: Path, passphrase: str | None) -> paramiko.PKey:
+    opened = open_key(path, passphrase)
+    kinds = {rsa.RSAPrivateKey: paramiko.RSAKey, ec.EllipticCurvePrivateKey: paramiko.ECDSAKey}
+    kind = next((of for one, of in kinds.items() if isinstance(opened, one)), paramiko.Ed25519Key)
+    # paramiko reads fewer formats than cryptography, and this one for each kind.
+    text = opened.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode()
+    certificate = Path(str(path).removesuffix(USER_CERTIFICATE) + USER_CERTIFICATE)
+    try:
+        key: paramiko.PKey = kind.from_private_key(io.StringIO(text))
+        if certificate.exists():
+            key.load_certificate(str(certificate))
+    except (paramiko.SSHException, ValueError, OSError) as failure:
+        raise BadKey(f"{path}, or {certificate.name}, cannot be used: {failure}") from failure
+    return key
+
+
+def _passphrase(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    if path.expanduser().stat().st_mode & 0o077:
+        raise SshFailed(f"others can read the passphrase in {path}; chmod it to 600")
+    try:
+        return path.expanduser().read_text("utf-8").rstrip("\n")
+    except UnicodeDecodeError:
+        # The error itself would show the passphrase.
+        raise SshFailed(f"the passphrase in {path} is no UTF-8") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """Makes connections that ask first for the kinds of host key that can be checked."""
+
+    kinds: Sequence[str]
+
+    def __call__(self, sock: Any, **how: Any) -> paramiko.Transport:  # noqa: ANN401 - paramiko's
+        transport = paramiko.Transport(sock, **how)
+        options = transport.get_security_options()
+        usual = list(options.key_types)
+        first: list[str] = []
+        for kind in self.kinds:
+            if kind == known_hosts.CERTIFICATE:
+                first += [f"{one}{kind}" for one in usual]
+            else:
+                first += [one for one in usual if one in (_RSA if kind == "ssh-rsa" else (kind,))]
+        options.key_types = list(dict.fromkeys([*first, *usual]))
+        return transport
+
+
+@dataclass(frozen=True, slots=True)
+class _Proof:
+    """Offers every key, as ``SSHClient.connect`` wants it, until the host takes one."""
+
+    whom: str
+    user: str
+    keys: dict[str, paramiko.PKey]
+    faults: list[str]
+    agent: bool
+
+    def authenticate(self, transport: paramiko.Transport) -> None:
+        """Raise SshFailed where no key is taken, with every file and why it was of no use."""
+        said = "there is no key to offer → set dfs.ha.fencing.ssh.private-key-files"
+        with self._all() as keys:
+            for key in keys:
+                try:
+                    more = transport.auth_publickey(self.user, key)
+                except paramiko.AuthenticationException as failure:
+                    said = str(failure) or type(failure).__name__
+                else:
+                    if not more:
+                        return
+                    said = f"it asks for more than a key: {', '.join(more)}"
+        offered = ", ".join(self.keys) or ("keys of the agent" if self.agent else "no key file")
+        why = "; ".join([*self.faults, said] if self.keys or not self.faults else self.faults)
+        raise SshFailed(f"{self.whom} refused us ({offered}): {why}")
+
+    @contextlib.contextmanager
+    def _all(self) -> Iterator[list[paramiko.PKey]]:
+        if not self.agent:
+            yield list(self.keys.values())
+            return
+        agent = paramiko.Agent()
+        try:
+            yield [*self.keys.values(), *agent.get_keys()]
+        finally:
+            agent.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _HostCheck:
+    """Decides on the key that a host shows; paramiko itself is given no keys of hosts."""
+
+    settings: SshSettings
+    known: KnownHosts
+    host: str
+    port: int
+
+    def missing_host_key(
+        self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey
+    ) -> None:
+        """Raise SshFailed where the key is not to be trusted."""
+        del client
+        if self.settings.host_keys is HostKeys.OFF:
+            log.warning("fencing.host_key_unchecked", host=hostname, key=key.get_name())
+            return
+        named = f"the host key of {hostname} ({key.get_name()} {key.fingerprint})"
+        known = self.settings.known_hosts
+        try:
+            verdict = self._judge(key)
+        except (ValueError, UnsupportedAlgorithm) as failure:
+            raise SshFailed(f"{named} has a certificate that cannot be read: {failure}") from None
+        match verdict:
+            case known_hosts.Refused(why):
+                raise SshFailed(
+                    f"{named} has changed, or is revoked: {why}; if that is meant, correct {known}"
+                )
+            case known_hosts.Unknown() if self.settings.host_keys is HostKeys.STRICT:
+                skipped = "; ".join(("", *self.known.skipped))
+                raise SshFailed(
+                    f"{named} is not in {known}; add it (ssh-keyscan), or set "
+                    f"nnha.fencing.ssh.host-keys{skipped}"
+                )
+            case known_hosts.Unknown():
+                self._remember(hostname, key)
+            case known_hosts.Trusted() | known_hosts.Signed():
+                pass
+
+    def _judge(self, key: paramiko.PKey) -> known_hosts.Verdict:
+        certificate: bytes = key.public_blob.key_blob if key.public_blob else b""
+        authority = authority_of(certificate) if certificate else None
+        shown = known_hosts.Shown(key.get_name(), key.asbytes(), authority)
+        verdict = known_hosts.judge(self.known, self.host, self.port, shown)
+        if isinstance(verdict, known_hosts.Signed):
+            fault = fault_of_certificate(certificate, self.host, time.time())
+            return known_hosts.Refused(f"its certificate: {fault}") if fault else verdict
+        return verdict
+
+    def _remember(self, hostname: str, key: paramiko.PKey) -> None:
+        """Append the key, and leave every other line as it is."""
+        path = self.settings.known_hosts.expanduser()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        line = f"{hostname} {key.get_name()} {base64.b64encode(key.asbytes()).decode()}\n"
+        with path.open("a+b") as file:
+            file.seek(0)
+            whole = not (before := file.read()) or before.endswith(b"\n")
+            file.write((line if whole else f"\n{line}").encode())
+        log.info("fencing.host_key_remembered", host=hostname, key=key.get_name(), file=str(path))
