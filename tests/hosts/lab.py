@@ -44,8 +44,9 @@ set -e
 mount --make-rprivate /
 mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/file-system"
 mount --rbind /dev "$1/file-system/dev"
-mount --bind "$2" "$1/file-system$2"
 mount -t tmpfs -o mode=1777 tmpfs "$1/file-system/tmp"
+mkdir -p "$1/file-system$2"
+mount --bind "$2" "$1/file-system$2"
 mount -t tmpfs -o mode=755 tmpfs "$1/file-system/run"
 mkdir -p "$1/file-system/run/lab" "$1/file-system/run/sshd"
 mount --bind "$1/exchange" "$1/file-system/run/lab"
@@ -263,10 +264,9 @@ def _furnish(host: Host) -> None:
     environment = shlex.quote(str(Path(sys.executable).parent.parent))
     host.must(f"rm -rf {INSTALLED} && ln -s {environment} {INSTALLED}")
     host.write("/etc/profile.d/lab.sh", f"PATH={INSTALLED}/bin:$PATH\nexport PATH\n")
-    # The interpreter may lie below a folder of root's own.
-    for way in (Path(sys.executable), Path(sys.executable).resolve(), ROOT / "run"):
-        for folder in way.parents:
-            host.must(f"chmod o+x {shlex.quote(str(folder))}")
+    # The interpreter and the checkout may lie below a folder of root's own.
+    above = {*ROOT.parents, *Path(sys.executable).resolve().parents} - {Path("/")}
+    host.must(f"chmod o+x {shlex.join(map(str, above))}")
     host.must("rm -rf /etc/nnha /data ~/.ssh && ssh-keygen -A >/dev/null && /usr/sbin/sshd")
 
 
