@@ -30,10 +30,14 @@ BRIEFLY_SECONDS: Final = 0.05
 
 
 class Unresolved(socket.gaierror):
-    """A name that has no address now; ``strerror`` says which, and why."""
+    """A name that has no address now; ``strerror`` says which, and why.
 
-    def __init__(self, host: str, number: int, reason: str) -> None:
+    ``late``: the resolver has not answered yet, and may still find one.
+    """
+
+    def __init__(self, host: str, number: int, reason: str, *, late: bool = False) -> None:
         super().__init__(number, _sentence(host, reason))
+        self.late = late
 
     def __str__(self) -> str:
         """Return the sentence alone: the resolver's numbers mean nothing to an operator."""
@@ -113,7 +117,8 @@ class Names:
                 return _at_port(known, port)
             if isinstance(failure, Unresolved):
                 raise
-            raise Unresolved(host, socket.EAI_AGAIN, _silent(within_seconds)) from None
+            waited = time.monotonic() - lookup.since
+            raise Unresolved(host, socket.EAI_AGAIN, _silent(waited), late=True) from None
 
     def known(self, host: str, port: int) -> list[Found]:
         """Return what the last lookup of that name for a connection found, or else nothing."""

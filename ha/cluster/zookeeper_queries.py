@@ -10,7 +10,7 @@ from typing import Protocol
 from ha.cluster.query import Look, NoAnswer, read_all
 from ha.cluster.unreachable import NO_ANSWER, is_silence
 from ha.cluster.view import LockView, NoticesView, ZooKeeperRow
-from ha.conf.keys.units import hosts_and_ports
+from ha.conf.keys.units import ensemble
 from ha.conf.topology import HostPort
 from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.client import Session
@@ -52,7 +52,7 @@ async def ask_zookeeper(
     """Ask each server, and one session of those that answer; None: there is no ZooKeeper."""
     if settings is None:
         return Ensemble()
-    servers = hosts_and_ports()(settings.hosts)
+    servers = ensemble(settings.hosts).servers
     rows = tuple(await asyncio.gather(*(_server(look, server) for server in servers)))
     # A frozen server accepts a session and keeps it: only those that answered are asked further.
     well = [row.server for row in rows if row.error is None]

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -64,7 +64,7 @@ class Configuration:
     ) -> T:
         """Return as ``get``, for a key that must be set; raise ``ConfigurationError`` if not."""
         value = self.get(key, nameservice=nameservice, namenode=namenode)
-        if value is None or value in ("", ()):
+        if value is None or (isinstance(value, Sized) and not len(value)):
             name = _names(key, nameservice, namenode)[0]
             purpose = f" ({key.doc})" if key.doc else ""
             raise ConfigurationError(f"{name}{purpose} is not set. Add it to {FILES[1]}.")

@@ -64,10 +64,18 @@ ZKFC_PROTOCOL_ACL = Key("security.zkfc.protocol.acl", units.text, "*", _G, "serv
 
 # --- ZooKeeper and the election --------------------------------------------------------------
 ZOOKEEPER_QUORUM = Key(
-    "ha.zookeeper.quorum", units.hosts_and_ports(default_port=2181), "", _NN, "the ensemble"
+    "ha.zookeeper.quorum",
+    units.ensemble,
+    "",
+    _NN,
+    "the ensemble, perhaps with a chroot at the end: zk1:2181,zk2:2181/hadoop",
 )
 ZOOKEEPER_SESSION_TIMEOUT = Key(
-    "ha.zookeeper.session-timeout.ms", _ms_above_zero, "10000", _NN, "asked of the server"
+    "ha.zookeeper.session-timeout.ms",
+    units.duration("ms", zero=False, at_most=units.INT / 1000),
+    "10000",
+    _NN,
+    "asked of the server",
 )
 ZOOKEEPER_PARENT = Key(
     "ha.zookeeper.parent-znode", units.text, "/hadoop-ha", _NN, "the nameservice is appended"

@@ -2,11 +2,11 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from ha.conf.errors import BadValue
 
@@ -16,6 +16,11 @@ _DURATION = re.compile(r"([+-]?\d+)\s*(ns|us|ms|s|m|h|d)?", re.ASCII | re.IGNORE
 _SIZE = re.compile(r"([+-]?\d+)\s*([kmgtpe]?)b?", re.ASCII | re.IGNORECASE)
 _WHOLE = re.compile(r"[+-]?(?:0x[0-9a-f]+|\d+)", re.ASCII | re.IGNORECASE)
 
+INT: Final = 2**31 - 1
+"""Java's largest int; in milliseconds, the longest session that ZooKeeper's protocol knows."""
+LONG: Final = 2**63 - 1
+LONGEST_SECONDS: Final = 100 * 365 * 86400.0
+"""A century: what a timer takes for ever.  The system's own refuse more than some centuries."""
 _LONGEST_NUMBER = 40
 """No number of ours needs more characters; longer ones are refused before they are parsed."""
 
@@ -45,6 +50,27 @@ class HostPort:
     def __str__(self) -> str:
         """Return the form in which it is configured, logged and shown."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ensemble:
+    """ZooKeeper's servers, and the znode below which all of ours are."""
+
+    servers: tuple[HostPort, ...] = ()
+    chroot: str = ""
+    """Empty, or a path such as ``/hadoop``."""
+
+    def __str__(self) -> str:
+        """Return the form in which it is configured, logged and shown."""
+        return ",".join(map(str, self.servers)) + self.chroot
+
+    def __iter__(self) -> Iterator[HostPort]:
+        """Iterate over the servers."""
+        return iter(self.servers)
+
+    def __len__(self) -> int:
+        """Return how many servers there are."""
+        return len(self.servers)
 
 
 class Unset(Enum):
@@ -85,7 +111,7 @@ def flag(value: str) -> bool:
             raise BadValue("must be true or false")
 
 
-def whole(*, at_least: int | None = None, at_most: int | None = None) -> Callable[[str], int]:
+def whole(*, at_least: int | None = None, at_most: int = LONG) -> Callable[[str], int]:
     """Return a parser of whole numbers, decimal or 0x hexadecimal as Hadoop's getInt reads them."""
 
     def parse(value: str) -> int:
@@ -95,7 +121,7 @@ def whole(*, at_least: int | None = None, at_most: int | None = None) -> Callabl
         number = int(found, 16) if "x" in found.lower() else int(found)
         if at_least is not None and number < at_least:
             raise BadValue(f"must be a whole number of at least {at_least}")
-        if at_most is not None and number > at_most:
+        if number > at_most:
             raise BadValue(f"must be a whole number of at most {at_most}")
         return number
 
@@ -119,10 +145,13 @@ def java_float(value: str) -> float:
     return float(found.rstrip("fFdD"))
 
 
-def duration(unit: str, *, negative: bool = False, zero: bool = True) -> Callable[[str], float]:
+def duration(
+    unit: str, *, negative: bool = False, zero: bool = True, at_most: float = LONGEST_SECONDS
+) -> Callable[[str], float]:
     """Return a parser of durations to **seconds**; ``unit`` is meant when the value has none.
 
-    The suffixes are those of Hadoop's ``getTimeDuration``: ns, us, ms, s, m, h, d.
+    The suffixes are those of Hadoop's ``getTimeDuration``: ns, us, ms, s, m, h, d.  A number must
+    fit into Java's long; what is longer than a century counts as one.
     """
     example = f"for instance 10s, 1m, or a bare number of {unit}"
 
@@ -136,7 +165,11 @@ def duration(unit: str, *, negative: bool = False, zero: bool = True) -> Callabl
             raise BadValue(f"must be a duration that is not negative, {example}")
         if number == 0 and not zero:
             raise BadValue(f"must be a duration longer than zero, {example}")
-        return number * _SECONDS[(match[2] or unit).lower()]
+        seconds = number * _SECONDS[(match[2] or unit).lower()]
+        if abs(number) > LONG or at_most < min(seconds, LONGEST_SECONDS):
+            most = LONG if at_most >= LONGEST_SECONDS else round(at_most / _SECONDS[unit])
+            raise BadValue(f"must be a duration of at most {most} {unit}")
+        return min(max(seconds, -LONGEST_SECONDS), LONGEST_SECONDS)
 
     return parse
 
@@ -147,7 +180,10 @@ def size(value: str) -> int:
     match = _SIZE.fullmatch(found) if len(found) <= _LONGEST_NUMBER else None
     if match is None or int(match[1]) < 0:
         raise BadValue("must be a size in bytes, for instance 1048576, 64k or 1m")
-    return int(match[1]) << (10 * _POWER[match[2].lower()])
+    number = int(match[1]) << (10 * _POWER[match[2].lower()])
+    if number > LONG:
+        raise BadValue("must be a size of at most 8e")
+    return number
 
 
 def one_of(*allowed: str) -> Callable[[str], str]:
@@ -220,10 +256,19 @@ def host_port_or_off(value: str) -> HostPort | Unset:
     return host_port()(value)
 
 
-def hosts_and_ports(*, default_port: int | None = None) -> Callable[[str], tuple[HostPort, ...]]:
-    """Return a parser of a comma separated list of addresses, such as a ZooKeeper quorum."""
-    parse = host_port(default_port=default_port)
-    return lambda value: tuple(parse(item) for item in words(value))
+def ensemble(value: str) -> Ensemble:
+    """Parse as ZooKeeper's client does: ``host:port,host:port``, at the end perhaps a chroot."""
+    parse = host_port(default_port=2181)
+    servers, slash, path = value.strip().partition("/")
+    if "," in path:
+        raise BadValue("must be host:2181,host:2181/chroot: the chroot stands once, at the end")
+    names = path.split("/") if path else []
+    if any(name in ("", ".", "..") or not name.isprintable() for name in names):
+        raise BadValue(f"must be host:2181,host:2181/chroot, and {slash + path!r} is no znode")
+    found = tuple(parse(item) for item in words(servers))
+    if slash and not found:
+        raise BadValue("must be host:2181,host:2181/chroot; it names no host")
+    return Ensemble(found, slash + path if path else "")
 
 
 def _port(found: str, shape: str) -> int:

@@ -29,6 +29,7 @@ from ha.elector.zookeeper.outcome import (
     ZnodeFacts,
     meaning_of,
 )
+from ha.elector.zookeeper.servers import Servers
 from ha.elector.zookeeper.session_ticket import SessionTicket
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.tls import reason_of
@@ -110,8 +111,7 @@ class Session:
         """As negotiated with the server; None before the first connection."""
         self.last_contact: float | None = None
         """When the newest answered request was sent, on the loop's clock."""
-        self.trouble = ""
-        """Why the last attempt to connect failed; empty while connected."""
+        self._troubles: dict[str, str] = {}
         self._client = _Client(
             hosts=settings.hosts,
             timeout=settings.session_timeout_seconds,
@@ -127,7 +127,13 @@ class Session:
         connection = self._client._connection
         self._connect, self._invoke = connection._connect, connection._invoke
         connection._connect, connection._invoke = self._noting_timeout, self._impatient
+        connection._expand_client_hosts = self._servers
         self._client.add_listener(self._listener)
+
+    @property
+    def trouble(self) -> str:
+        """Why the last attempts to connect failed, by server; empty while connected."""
+        return "; ".join(dict(sorted(self._troubles.copy().items())).values())
 
     @property
     def session_id(self) -> int | None:
@@ -316,6 +322,10 @@ class Session:
         if event.type != EventType.NONE:  # NONE: kazoo drops its watches with the connection
             self._hand_over(self._on_change, event.type == EventType.DELETED)
 
+    def _servers(self) -> Servers:
+        client = self._client
+        return Servers(client.hosts, self._troubles.__setitem__, client._stopped.is_set)
+
     def _noting_timeout(self, *arguments: object) -> tuple[float, float]:
         """Learn the negotiated timeout, and hear of a dead server sooner."""
         host, _, port = arguments
@@ -323,9 +333,10 @@ class Session:
             read_timeout, connect_timeout = self._connect(*arguments)
         except Exception as failure:
             # kazoo wraps whatever it was, and logs most of it as a time-out.
-            self.trouble = f"{host}:{port}: {reason_of(failure.__context__ or failure)}"
+            server = f"{host}:{port}"
+            self._troubles[server] = f"{server}: {reason_of(failure.__context__ or failure)}"
             raise
-        self.trouble = ""
+        self._troubles.clear()
         negotiated = read_timeout * 1.5 / 1000
         if not self._client.over:
             self._hand_over(self._connected, negotiated)

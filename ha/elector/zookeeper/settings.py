@@ -25,7 +25,7 @@ class ZooKeeperSettings:
     hosts: str
     session_timeout_seconds: float
     scope: str
-    """The znode of this nameservice, e.g. ``/hadoop-ha/ns1``."""
+    """The znode of this nameservice, e.g. ``/hadoop-ha/ns1``; with a chroot, that comes first."""
     acl: tuple[credentials.AclEntry, ...] = (credentials.CREATOR_ALL,)
     auth: tuple[credentials.AuthEntry, ...] = ()
     tls: Tls | None = None
@@ -92,6 +92,7 @@ def zookeeper_settings(
     quorum = conf.get(keys.ZOOKEEPER_QUORUM, nameservice=nameservice, namenode=namenode)
     timeout = conf.get(keys.ZOOKEEPER_SESSION_TIMEOUT, nameservice=nameservice, namenode=namenode)
     parent = conf.get(keys.ZOOKEEPER_PARENT, nameservice=nameservice, namenode=namenode)
+    chroot = quorum.chroot if parent.startswith("/") else ""  # the settings refuse it without one
     auth = conf.get(keys.ZOOKEEPER_AUTH, nameservice=nameservice, namenode=namenode)
     policy = conf.get(keys_zookeeper.OPEN_ACL, nameservice=nameservice, namenode=namenode)
     mode = conf.get(SECURITY_MODE)
@@ -101,9 +102,9 @@ def zookeeper_settings(
         proven = bool(shown or sasl or (tls and tls.certificate))
         entries = _acl(conf, nameservice, namenode, mode, proven=proven)
         return ZooKeeperSettings(
-            hosts=",".join(str(server) for server in quorum),
+            hosts=",".join(map(str, quorum.servers)),
             session_timeout_seconds=timeout,
-            scope=f"{parent.rstrip('/')}/{nameservice}",
+            scope=f"{chroot}{parent.rstrip('/')}/{nameservice}",
             acl=entries,
             auth=shown,
             tls=tls,

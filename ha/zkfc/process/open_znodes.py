@@ -10,7 +10,7 @@ from ha.conf.configuration import Configuration
 from ha.conf.keys import cluster as keys
 from ha.conf.keys import zookeeper as keys_zookeeper
 from ha.conf.keys.security import SECURITY_MODE, Mode
-from ha.conf.keys.units import hosts_and_ports
+from ha.conf.keys.units import ensemble
 from ha.daemon.exposure import OPEN_TO_STRANGERS
 from ha.daemon.process import ExitWith
 from ha.elector.zookeeper.credentials import open_to_all
@@ -29,7 +29,7 @@ def refuse_open_znodes(
     decided = conf.is_set(keys_zookeeper.OPEN_ACL, nameservice=nameservice, namenode=namenode)
     if mode not in (Mode.AUTO, Mode.STRICT) or decided or not open_to_all(zookeeper.acl):
         return
-    if all(_is_here(server.host) for server in hosts_and_ports()(zookeeper.hosts)):
+    if all(_is_here(server.host) for server in ensemble(zookeeper.hosts).servers):
         return
     raise ExitWith(
         OPEN_TO_STRANGERS,

@@ -100,7 +100,8 @@ def test_a_required_key_that_is_missing_is_named_with_its_suffix(tmp_path: Path)
     one = missing(keys.NAMENODE_RPC, nameservice="ns1", namenode="nn1")
     assert one == f"{RPC}.ns1.nn1 (client RPC){ending}"
     assert missing(keys.NAMENODE_RPC, nameservice="ns1") == f"{RPC}.ns1 (client RPC){ending}"
-    assert missing(keys.ZOOKEEPER_QUORUM) == f"ha.zookeeper.quorum (the ensemble){ending}"
+    purpose = keys.ZOOKEEPER_QUORUM.doc
+    assert missing(keys.ZOOKEEPER_QUORUM) == f"ha.zookeeper.quorum ({purpose}){ending}"
     required = keys_namenode.EDITS_REQUIRED
     assert missing(required) == f"dfs.namenode.edits.dir.required{ending}"
 

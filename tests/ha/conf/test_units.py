@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ha.conf.errors import BadValue
 from ha.conf.keys import units
-from ha.conf.keys.units import HostPort, Unset
+from ha.conf.keys.units import Ensemble, HostPort, Unset
 
 Parser = Callable[[str], object]
 
@@ -66,11 +66,34 @@ GOOD: dict[str, tuple[Parser, str, object]] = {
     "an address that is switched off": (units.host_port_or_off, " off ", Unset.OFF),
     "an address that the program chooses": (units.host_port_or_off, " ", Unset.CHOSEN),
     "an address that is chosen": (units.host_port_or_off, "h:1", HostPort("h", 1)),
-    "addresses": (
-        by(units.hosts_and_ports, default_port=9),
-        "a:1, b",
-        (HostPort("a", 1), HostPort("b", 9)),
+    "an ensemble": (
+        units.ensemble,
+        " a:1, b,[::1] ",
+        Ensemble((HostPort("a", 1), HostPort("b", 2181), HostPort("::1", 2181))),
     ),
+    "an ensemble with a chroot": (
+        units.ensemble,
+        "a,[::1]:2182/app/hadoop",
+        Ensemble((HostPort("a", 2181), HostPort("::1", 2182)), "/app/hadoop"),
+    ),
+    "an ensemble whose chroot is the root": (
+        units.ensemble,
+        "a/",
+        Ensemble((HostPort("a", 2181),)),
+    ),
+    "no ensemble": (units.ensemble, "", Ensemble()),
+    "the longest session": (
+        by(units.duration, "ms", at_most=units.INT / 1000),
+        "2147483647",
+        2147483.647,
+    ),
+    "a duration of Java's for ever": (
+        by(units.duration, "ms"),
+        "9223372036854775807",
+        units.LONGEST_SECONDS,
+    ),
+    "Java's largest size": (units.size, "9223372036854775807", 2**63 - 1),
+    "Java's largest number": (by(units.whole), "9223372036854775807", 2**63 - 1),
     "a fraction": (units.fraction, "0.999", 0.999),
     "a fraction of Java's": (units.fraction, "0.5f", 0.5),
     "no part": (units.fraction, "0", 0.0),
@@ -80,6 +103,23 @@ GOOD: dict[str, tuple[Parser, str, object]] = {
 }
 
 BAD: dict[str, tuple[Parser, str]] = {
+    "a chroot after each server": (units.ensemble, "a:2181/app,b:2181/app"),
+    "a chroot that ends in a slash": (units.ensemble, "a:2181/app/"),
+    "a chroot with an empty name": (units.ensemble, "a:2181/app//x"),
+    "a chroot with a relative name": (units.ensemble, "a:2181/../app"),
+    "a chroot with a control character": (units.ensemble, "a:2181/a\x07"),
+    "a chroot without servers": (units.ensemble, "/app"),
+    "a session beyond int32": (
+        by(units.duration, "ms", at_most=units.INT / 1000),
+        "2147483648",
+    ),
+    "a session beyond int32 in days": (
+        by(units.duration, "ms", at_most=units.INT / 1000),
+        "25d",
+    ),
+    "a duration beyond a long": (by(units.duration, "ms"), "9223372036854775808"),
+    "a size beyond a long": (units.size, "8e"),
+    "a number beyond a long": (by(units.whole), "9223372036854775808"),
     "a word for a duration": (by(units.duration, "ms"), "soon"),
     "a decimal duration": (by(units.duration, "s"), "1.5s"),
     "a negative duration": (by(units.duration, "s"), "-1"),
@@ -157,7 +197,7 @@ def test_a_unit_written_out_means_the_same_as_one_implied(number: int, unit: str
     assert other(f"{number}{unit}") == units.duration(unit)(str(number))
 
 
-@given(st.integers(0, 10**6), st.sampled_from("kmgtpe"))
+@given(st.integers(0, 7), st.sampled_from("kmgtpe"))
 def test_sizes_grow_by_1024(number: int, unit: str) -> None:
     larger = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}[unit]
     assert units.size(f"{number}{unit}") == number * 1024**larger
