@@ -49,40 +49,25 @@ class KnownHosts:
 
     def of(self, host: str, port: int, *markers: Marker) -> tuple[KnownKey, ...]:
         """Return the keys of a host: those with its port, then those of its bare name."""
-        named = host_name(host, port)
-        exact = [one for one in self.keys if one.marker in markers and _matches(one.hosts, named)]
-        bare = [one for one in self.keys if one.marker in markers and _matches(one.hosts, host)]
-        return tuple(dict.fromkeys([*exact, *bare]))
+        keys = [one for one in self.keys if one.marker in markers]
+        names = dict.fromkeys([host_name(host, port), host])
+        found = [one for name in names for one in keys if _matches(one.hosts, name)]
+        return tuple(dict.fromkeys(found))
 
     def kinds(self, host: str, port: int) -> tuple[str, ...]:
         """Return the kinds of key to ask a host for, so that it shows one that can be checked."""
+        signed = [CERTIFICATE for _ in self.of(host, port, Marker.AUTHORITY)]
         plain = [one.kind for one in self.of(host, port, Marker.NONE)]
-        signed = bool(self.of(host, port, Marker.AUTHORITY))
-        return tuple(dict.fromkeys([*([CERTIFICATE] if signed else []), *plain]))
+        return tuple(dict.fromkeys([*signed, *plain]))
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """The key that a host has shown, and the key that signed its certificate, if it has one."""
+class Trust(StrEnum):
+    """What the file says of a key that it does not forbid."""
 
-    kind: str
-    blob: bytes
-    authority: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Trusted:
-    """The key is the host's own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Signed:
-    """An authority that the file names has signed it; the certificate must be looked at."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """The file has no key of this host."""
+    KNOWN = "known"
+    SIGNED = "signed"
+    """By an authority of the file; whether the certificate is valid is not said."""
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +77,17 @@ class Refused:
     why: str
 
 
-Verdict = Trusted | Signed | Unknown | Refused
-
-
 def read_known_hosts(text: str) -> KnownHosts:
     """Read each line for itself: what cannot be understood is skipped, and named."""
     keys, skipped = list[KnownKey](), list[str]()
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        match _read(number, line.split()):
-            case KnownKey() as key:
-                keys.append(key)
-            case why:
-                skipped.append(f"line {number} {why}")
+        read = _read(number, line.split())
+        if isinstance(read, KnownKey):
+            keys.append(read)
+        else:
+            skipped.append(f"line {number} {read}")
     return KnownHosts(tuple(keys), tuple(skipped))
 
 
@@ -114,22 +96,22 @@ def host_name(host: str, port: int) -> str:
     return host if port == DEFAULT_PORT else f"[{host}]:{port}"
 
 
-def judge(known: KnownHosts, host: str, port: int, shown: Shown) -> Verdict:
-    """Return what the file says of the key that a host has shown."""
+def judge(
+    known: KnownHosts, host: str, port: int, shown: bytes, authority: bytes | None
+) -> Trust | Refused:
+    """Return what the file says of a host's key, which ``authority`` has signed if it is there."""
     for one in known.of(host, port, Marker.REVOKED):
-        if one.blob in (shown.blob, shown.authority):
+        if one.blob in (shown, authority):
             return Refused(f"line {one.number} revokes it")
-    if any(one.blob == shown.authority for one in known.of(host, port, Marker.AUTHORITY)):
-        return Signed()
+    if any(one.blob == authority for one in known.of(host, port, Marker.AUTHORITY)):
+        return Trust.SIGNED
     keys = known.of(host, port, Marker.NONE)
-    if any(one.blob == shown.blob for one in keys):
-        return Trusted()
-    named = host_name(host, port)
-    own = [one for one in keys if _matches(one.hosts, named)]
-    if own:
-        lines = ", ".join(f"line {one.number} ({one.kind})" for one in own)
-        return Refused(f"the file has another: {lines}")
-    return Unknown()
+    if any(one.blob == shown for one in keys):
+        return Trust.KNOWN
+    # A key of the bare name may be that of another sshd, at another port.
+    own = [one for one in keys if _matches(one.hosts, host_name(host, port))]
+    lines = ", ".join(f"line {one.number} ({one.kind})" for one in own)
+    return Refused(f"the file has another: {lines}") if own else Trust.UNKNOWN
 
 
 def _read(number: int, words: list[str]) -> KnownKey | str:
@@ -155,13 +137,10 @@ def _read(number: int, words: list[str]) -> KnownKey | str:
 def _whole(kind: str, blob: bytes) -> bool:
     """Return whether these bytes are strings of SSH, each whole, and the first is the kind."""
     parts, rest = list[bytes](), blob
-    while len(rest) >= 4:
-        size = int.from_bytes(rest[:4])
-        if size > len(rest) - 4:
-            return False
+    while (size := int.from_bytes(rest[:4])) <= len(rest) - 4:
         parts.append(rest[4 : 4 + size])
         rest = rest[4 + size :]
-    return not rest and len(parts) > 1 and parts[0] == kind.encode("utf-8", "replace")
+    return not rest and len(parts) > 1 and parts[0] == kind.encode()
 
 
 def _matches(hosts: str, name: str) -> bool:

@@ -40,45 +40,33 @@ def open_key(path: Path, passphrase: str | None) -> PrivateKey:
         data = path.expanduser().read_bytes()
     except OSError as failure:
         raise BadKey(f"cannot read the private key {path}: {failure.strerror}") from failure
+    load = load_ssh_private_key if _OPENSSH in data else load_pem_private_key
+    key: object
     try:
-        key = _loaded(data, None)
-    except TypeError:  # so it is encrypted
-        key = _decrypted(path, data, passphrase)
+        key = load(data, None)
+    except TypeError as failure:  # so it is encrypted
+        setting = "nnha.fencing.ssh.passphrase-file"
+        if not passphrase:
+            raise BadKey(f"the private key {path} is encrypted; set {setting}") from failure
+        try:
+            key = load(data, passphrase.encode())
+        except (ValueError, UnsupportedAlgorithm) as wrong:
+            raise BadKey(f"the passphrase in {setting} does not open {path}: {wrong}") from wrong
     except (ValueError, UnsupportedAlgorithm) as failure:
-        raise BadKey(f"{path} is no private key that can be used: {_is(data)}") from failure
+        raise BadKey(f"{path} is no private key that can be used: {_shown(data)}") from failure
     if not isinstance(key, PrivateKey):
         raise BadKey(f"{path} is a key of a kind that ssh has not; use ed25519, ecdsa or rsa")
     return key
 
 
-def _loaded(data: bytes, passphrase: bytes | None) -> object:
-    load = load_ssh_private_key if _OPENSSH in data else load_pem_private_key
-    return load(data, passphrase)
-
-
-def _decrypted(path: Path, data: bytes, passphrase: str | None) -> object:
-    if not passphrase:
-        raise BadKey(
-            f"the private key {path} is encrypted; set nnha.fencing.ssh.passphrase-file, or use a "
-            f"key without a passphrase"
-        )
-    try:
-        return _loaded(data, passphrase.encode())
-    except (ValueError, UnsupportedAlgorithm) as failure:
-        raise BadKey(
-            f"the passphrase in nnha.fencing.ssh.passphrase-file does not open the private key "
-            f"{path}: {failure}"
-        ) from failure
-
-
-def _is(data: bytes) -> str:
+def _shown(data: bytes) -> str:
     if data.startswith(b"PuTTY-User-Key-File"):
-        return "it is in PuTTY's format → puttygen KEY -O private-openssh-new -o NEW"
+        return "it is PuTTY's → puttygen KEY -O private-openssh-new -o NEW"
     if data.startswith((b"ssh-", b"ecdsa-", b"sk-")):
         return "it is a public key → name the file without .pub"
-    if begin := _BEGIN.search(data):
-        return f"what follows {begin[0].decode()} cannot be read → make a new one with ssh-keygen"
-    return "it is not in the format of OpenSSH, PEM or PKCS#8 → make a new one with ssh-keygen"
+    begin = _BEGIN.search(data)
+    what = f"after {begin[0].decode()} " if begin else ""
+    return f"{what}it is not OpenSSH's format, PEM or PKCS#8 → make one with ssh-keygen"
 
 
 def authority_of(certificate: bytes) -> bytes:

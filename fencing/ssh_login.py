@@ -4,13 +4,11 @@ See docs/reference/fencing.md#known-hosts.
 """
 
 import base64
-import contextlib
 import io
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
 
 import paramiko
 import structlog
@@ -30,9 +28,6 @@ from fencing.ssh_keys import (
 from fencing.ssh_settings import HostKeys, SshSettings
 
 log = structlog.get_logger()
-
-_RSA: Final = ("rsa-sha2-512", "rsa-sha2-256")
-"""The algorithms with which a host shows an RSA key."""
 
 
 class SshFailed(Exception):
@@ -56,7 +51,7 @@ def log_in(
         timeout=settings.connect_timeout_seconds,
         banner_timeout=settings.connect_timeout_seconds,
         auth_timeout=settings.connect_timeout_seconds,
-        transport_factory=_Asking(known.kinds(host, port)),
+        transport_factory=_asking_for(known.kinds(host, port)),
         auth_strategy=_Proof(f"{user}@{host}", user, keys, faults, agent=settings.use_agent),
     )
 
@@ -112,24 +107,22 @@ def _passphrase(path: Path | None) -> str | None:
         raise SshFailed(f"the passphrase in {path} is no UTF-8") from None
 
 
-@dataclass(frozen=True, slots=True)
-class _Asking:
-    """Makes connections that ask first for the kinds of host key that can be checked."""
+def _asking_for(kinds: Sequence[str]) -> Callable[..., paramiko.Transport]:
+    """Return what makes connections that ask first for the host keys that can be checked."""
 
-    kinds: Sequence[str]
-
-    def __call__(self, sock: Any, **how: Any) -> paramiko.Transport:  # noqa: ANN401 - paramiko's
+    def connection(sock: object, **how: object) -> paramiko.Transport:
         transport = paramiko.Transport(sock, **how)
         options = transport.get_security_options()
         usual = list(options.key_types)
-        first: list[str] = []
-        for kind in self.kinds:
-            if kind == known_hosts.CERTIFICATE:
-                first += [f"{one}{kind}" for one in usual]
-            else:
-                first += [one for one in usual if one in (_RSA if kind == "ssh-rsa" else (kind,))]
+        by_kind = {
+            known_hosts.CERTIFICATE: [f"{one}{known_hosts.CERTIFICATE}" for one in usual],
+            "ssh-rsa": [one for one in usual if one.startswith("rsa-")],
+        }
+        first = [one for kind in kinds for one in by_kind.get(kind, [kind] * (kind in usual))]
         options.key_types = list(dict.fromkeys([*first, *usual]))
         return transport
+
+    return connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,31 +137,23 @@ class _Proof:
 
     def authenticate(self, transport: paramiko.Transport) -> None:
         """Raise SshFailed where no key is taken, with every file and why it was of no use."""
-        said = "there is no key to offer → set dfs.ha.fencing.ssh.private-key-files"
-        with self._all() as keys:
-            for key in keys:
+        said = [] if self.faults else ["no key → set dfs.ha.fencing.ssh.private-key-files"]
+        agent = paramiko.Agent() if self.agent else None
+        try:
+            for key in (*self.keys.values(), *(agent.get_keys() if agent else ())):
                 try:
                     more = transport.auth_publickey(self.user, key)
                 except paramiko.AuthenticationException as failure:
-                    said = str(failure) or type(failure).__name__
-                else:
-                    if not more:
-                        return
-                    said = f"it asks for more than a key: {', '.join(more)}"
-        offered = ", ".join(self.keys) or ("keys of the agent" if self.agent else "no key file")
-        why = "; ".join([*self.faults, said] if self.keys or not self.faults else self.faults)
-        raise SshFailed(f"{self.whom} refused us ({offered}): {why}")
-
-    @contextlib.contextmanager
-    def _all(self) -> Iterator[list[paramiko.PKey]]:
-        if not self.agent:
-            yield list(self.keys.values())
-            return
-        agent = paramiko.Agent()
-        try:
-            yield [*self.keys.values(), *agent.get_keys()]
+                    said = [str(failure) or type(failure).__name__]
+                    continue
+                if not more:
+                    return
+                said = [f"it asks for more than a key: {', '.join(more)}"]
         finally:
-            agent.close()
+            if agent:
+                agent.close()
+        offered = ", ".join(self.keys) or ("keys of the agent" if self.agent else "no key file")
+        raise SshFailed(f"{self.whom} refused us ({offered}): {'; '.join([*self.faults, *said])}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,36 +174,34 @@ class _HostCheck:
             log.warning("fencing.host_key_unchecked", host=hostname, key=key.get_name())
             return
         named = f"the host key of {hostname} ({key.get_name()} {key.fingerprint})"
-        known = self.settings.known_hosts
-        try:
-            verdict = self._judge(key)
-        except (ValueError, UnsupportedAlgorithm) as failure:
-            raise SshFailed(f"{named} has a certificate that cannot be read: {failure}") from None
-        match verdict:
+        file, policy = self.settings.known_hosts, self.settings.host_keys
+        match self._judged(key):
             case known_hosts.Refused(why):
                 raise SshFailed(
-                    f"{named} has changed, or is revoked: {why}; if that is meant, correct {known}"
+                    f"{named} has changed, or is revoked: {why}; if that is meant, correct {file}"
                 )
-            case known_hosts.Unknown() if self.settings.host_keys is HostKeys.STRICT:
+            case known_hosts.Trust.UNKNOWN if policy is HostKeys.STRICT:
                 skipped = "; ".join(("", *self.known.skipped))
                 raise SshFailed(
-                    f"{named} is not in {known}; add it (ssh-keyscan), or set "
+                    f"{named} is not in {file}; add it (ssh-keyscan), or set "
                     f"nnha.fencing.ssh.host-keys{skipped}"
                 )
-            case known_hosts.Unknown():
+            case known_hosts.Trust.UNKNOWN:
                 self._remember(hostname, key)
-            case known_hosts.Trusted() | known_hosts.Signed():
+            case known_hosts.Trust.KNOWN | known_hosts.Trust.SIGNED:
                 pass
 
-    def _judge(self, key: paramiko.PKey) -> known_hosts.Verdict:
+    def _judged(self, key: paramiko.PKey) -> known_hosts.Trust | known_hosts.Refused:
         certificate: bytes = key.public_blob.key_blob if key.public_blob else b""
-        authority = authority_of(certificate) if certificate else None
-        shown = known_hosts.Shown(key.get_name(), key.asbytes(), authority)
-        verdict = known_hosts.judge(self.known, self.host, self.port, shown)
-        if isinstance(verdict, known_hosts.Signed):
+        try:
+            signer = authority_of(certificate) if certificate else None
+            trust = known_hosts.judge(self.known, self.host, self.port, key.asbytes(), signer)
+            if trust is not known_hosts.Trust.SIGNED:
+                return trust
             fault = fault_of_certificate(certificate, self.host, time.time())
-            return known_hosts.Refused(f"its certificate: {fault}") if fault else verdict
-        return verdict
+        except (ValueError, UnsupportedAlgorithm) as failure:
+            return known_hosts.Refused(f"its certificate cannot be read: {failure}")
+        return known_hosts.Refused(f"its certificate: {fault}") if fault else trust
 
     def _remember(self, hostname: str, key: paramiko.PKey) -> None:
         """Append the key, and leave every other line as it is."""

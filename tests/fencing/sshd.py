@@ -80,7 +80,7 @@ def sshd_in(folder: Path, *, more: str = "") -> Iterator[Sshd]:
 
 
 _LISTEN = (
-    "import socket,time;s=socket.create_server(('127.0.0.1',0),backlog=0);keep=[]\n"
+    "import socket,time;s=socket.create_server(('127.0.0.1',0),backlog={queue});keep=[]\n"
     "for _ in range({held}):\n"
     "    c=socket.socket();c.setblocking(False);c.connect_ex(s.getsockname());keep.append(c)\n"
     "print(s.getsockname()[1],flush=True);time.sleep(600)"
@@ -90,7 +90,7 @@ _LISTEN = (
 @contextmanager
 def listener(*, hangs: bool = False) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """Hold a port; one that hangs has a full accept queue, so that connections get no answer."""
-    code = _LISTEN.format(held=6 if hangs else 0)
+    code = _LISTEN.format(queue=0 if hangs else 5, held=6 if hangs else 0)
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     assert process.stdout is not None
     try:

@@ -55,7 +55,7 @@ def test_an_encrypted_key_opens_with_its_passphrase_alone(
     open_key(key, "open sesame")
     with pytest.raises(BadKey, match=rf"{key} is encrypted; set nnha\.fencing\.ssh\.passphrase"):
         open_key(key, None)
-    with pytest.raises(BadKey, match=rf"does not open the private key {key}") as told:
+    with pytest.raises(BadKey, match=rf"does not open {key}") as told:
         open_key(key, "hunter2")
     assert "hunter2" not in str(told.value)
     open_key(_made(tmp_path / "plain", kind, form), "open sesame")
@@ -66,7 +66,7 @@ OF_NO_USE = {
     "PuTTY's": ("PuTTY-User-Key-File-3: ssh-ed25519", "puttygen"),
     "a certificate": ("-----BEGIN CERTIFICATE-----\nAAAA\n", "BEGIN CERTIFICATE"),
     "cut off": ("-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl\n", "BEGIN OPENSSH PRIVATE KEY"),
-    "nothing": ("", "not in the format of OpenSSH, PEM or PKCS#8"),
+    "nothing": ("", "it is not OpenSSH's format, PEM or PKCS#8"),
 }
 
 

@@ -59,7 +59,9 @@ CORES: Final[dict[str, Core]] = {
         (
             "fencing/environment.py",
             "fencing/fencer.py",
+            "fencing/known_hosts.py",
             "fencing/model.py",
+            "fencing/remote_shell.py",
             "fencing/spec.py",
             "fencing/ssh_verdict.py",
         ),
