@@ -134,10 +134,22 @@ def parse_pool_version(data: bytes) -> PoolVersion:
     )
 
 
+class OtherLayout(ValueError):
+    """A directory of this DataNode that another Hadoop wrote; ``advice`` says what to do."""
+
+    def __init__(self, layout: int) -> None:
+        super().__init__(f"it has layout {layout}; only {LAYOUT_VERSION} is known")
+        self.advice = (
+            "Start Hadoop 3's DataNode on it once, which upgrades it (HDFS-8791); then this one."
+            if layout > LAYOUT_VERSION
+            else "A newer Hadoop wrote it: use that one's DataNode, or an nnha that knows it."
+        )
+
+
 def _layout(text: str) -> int:
     layout = int(text)
     if layout != LAYOUT_VERSION:
-        raise ValueError(f"it has layout {layout}; only {LAYOUT_VERSION} is known")
+        raise OtherLayout(layout)
     return layout
 
 

@@ -82,8 +82,8 @@ class Volume:
         except FileNotFoundError:
             return None
         except ValueError as problem:
-            raise UnusableVolume(
-                file, f"cannot be used: {problem}", "Point the DataNode to its own directory."
+            raise _not_understood(
+                file, problem, "Point the DataNode to its own directory."
             ) from problem
         except OSError as problem:
             raise unusable(file, problem) from problem
@@ -120,8 +120,8 @@ class Volume:
         except FileNotFoundError:
             found = None
         except ValueError as problem:
-            raise UnusableVolume(
-                file, f"cannot be used: {problem}", "Restore the file or remove the pool's folder."
+            raise _not_understood(
+                file, problem, "Restore the file or remove the pool's folder."
             ) from problem
         if found is not None and found != pool:
             raise UnusableVolume(
@@ -294,6 +294,11 @@ def _files(folder: Path) -> Iterator[Path]:
 
 def _refused(problem: OSError) -> None:
     raise problem
+
+
+def _not_understood(file: Path, problem: ValueError, advice: str) -> UnusableVolume:
+    advice = problem.advice if isinstance(problem, layout.OtherLayout) else advice
+    return UnusableVolume(file, f"cannot be used: {problem}", advice)
 
 
 def unusable(path: Path, problem: OSError) -> UnusableVolume:

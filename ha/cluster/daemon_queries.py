@@ -14,6 +14,7 @@ from ha.cluster import view
 from ha.cluster.connections import ONE_EACH, Connections
 from ha.cluster.namenode_queries import ask_namenode
 from ha.cluster.query import Look, NoAnswer, fetch
+from ha.cluster.strangers import mark_strangers
 from ha.cluster.zookeeper_queries import OpenSession, ask_zookeeper
 from ha.conf.configuration import Configuration
 from ha.conf.keys import cluster as keys
@@ -32,8 +33,9 @@ _ZKFC_ENTRIES: Final = (
     "fail_back_in_seconds", "health_changes", "daemon",
 )  # fmt: skip
 _JOURNALNODE_ENTRIES: Final = (
-    "learner", "promised_epoch", "writer_epoch", "committed_txid", "last_txid", "disk_free_bytes",
-    "disk_total_bytes", "disk_warning", "damaged_segments", "daemon", "failed_because",
+    "learner", "cluster_id", "promised_epoch", "writer_epoch", "committed_txid", "last_txid",
+    "disk_free_bytes", "disk_total_bytes", "disk_warning", "damaged_segments", "daemon",
+    "failed_because",
 )  # fmt: skip
 
 
@@ -137,11 +139,10 @@ def _last_failure(attempt: object) -> str | None:
 async def _journalnodes(
     look: Look, probe: OpenProbe | None, journal: JournalUri, nameservice: str
 ) -> tuple[view.JournalNodeRow, ...]:
-    return tuple(
-        await asyncio.gather(
-            *(_journalnode(look, probe, node, journal, nameservice) for node in journal.nodes)
-        )
+    rows = await asyncio.gather(
+        *(_journalnode(look, probe, node, journal, nameservice) for node in journal.nodes)
     )
+    return mark_strangers(rows)
 
 
 async def _journalnode(

@@ -86,6 +86,8 @@ def journalnode_remarks(view: ClusterView, row: JournalNodeRow) -> Iterator[str]
         yield row.error
     if row.failed_because is not None:
         yield row.failed_because
+    if row.stranger is not None:
+        yield row.stranger
     if row.disk_warning is not None:
         yield row.disk_warning
     if row.damaged_segments:

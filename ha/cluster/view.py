@@ -104,6 +104,8 @@ class JournalNodeRow:
     formatted: bool | None = None
     learner: bool | None = None
     """It copies what the others have, and has no vote."""
+    cluster_id: str | None = None
+    stranger: str | None = None
     promised_epoch: int | None = None
     writer_epoch: int | None = None
     committed_txid: int | None = None
@@ -206,7 +208,6 @@ class ClusterView:
 
     @property
     def moment(self) -> datetime:
-        """When it was taken."""
         return datetime.fromisoformat(self.taken_at)
 
     @property
@@ -332,6 +333,8 @@ class ClusterView:
             return "FAILED"
         if row.formatted is False:
             return "NOT FORMATTED"
+        if row.stranger is not None:
+            return "STRANGER"
         if row.learner:
             return "LEARNER"
         in_sync = self._in_sync(row)
@@ -366,7 +369,6 @@ class ClusterView:
 
     @property
     def spare_journalnodes(self) -> int | None:
-        """How many more may fail; None where that is not known."""
         least, most = self.spares
         return least if least == most else None
 
@@ -383,7 +385,6 @@ class ClusterView:
 
     @property
     def errors(self) -> Mapping[str, str | None]:
-        """Every process that was asked, and why it did not answer."""
         found = {f"NameNode {row.namenode}": row.error for row in self.namenodes}
         found |= {f"ZKFC of {row.namenode}": row.error for row in self.zkfcs}
         found |= {f"JournalNode {row.node}": row.error for row in self.journalnodes}
@@ -391,7 +392,6 @@ class ClusterView:
 
     @property
     def silent(self) -> tuple[str, ...]:
-        """The processes that gave no answer in time."""
         return tuple(name for name, error in self.errors.items() if is_silence(error))
 
     @property

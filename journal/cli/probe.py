@@ -53,6 +53,7 @@ def _plain(status: pb.JournalStatus) -> Mapping[str, object]:
     return {
         "formatted": status.is_formatted,
         "http_port": status.http_port,
+        "cluster_id": status.namespace_info.cluster_id or None,
         "learner": status.is_learner,
         "promised_epoch": status.last_promised_epoch,
         "writer_epoch": status.last_writer_epoch,

@@ -9,6 +9,7 @@ from ha.console.exit_codes import UNHEALTHY, UNREACHABLE
 from ha.console.output import console
 from ha.daemon import event_loop
 from journal.cli import options
+from journal.cli.status import FOUNDING
 from journal.errors import InvariantBroken, JournalError, NotAdmitted
 from journal.links import codec
 from journal.links.quorum_call import good
@@ -137,9 +138,13 @@ def _verdict(
 ) -> str:
     told: dict[NodeName, Answer] = good(answers)
     if len(told) < place.needed:
+        learners = [a for a in answers.values() if isinstance(a, NotAdmitted)]
+        remedy = "Start more nodes, then run this again."
+        if len(learners) == len(answers):
+            remedy = f"No node has a vote yet → {FOUNDING}."
         return (
             f"recovery cannot begin: {len(told)} voting nodes answer, it takes {place.needed}."
-            " Nothing was changed. Start more nodes, then run this again."
+            f" Nothing was changed. {remedy}"
         )
     match chosen:
         case None:

@@ -1,6 +1,6 @@
 """``nnha journal status`` and ``segments``: how each node fares, and who holds what."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import click
 from rich.table import Column, Table
@@ -11,6 +11,7 @@ from ha.daemon import event_loop
 from journal.cli import options
 from journal.cli.inventory import Row, judge, rows
 from journal.cli.learners import Learner, ask_learners, learner_lines, learner_rows
+from journal.cli.strangers import Answers, lacks_founders, own, strangers, voters
 from journal.errors import JournalError, NotFormatted, Rejected
 from journal.links.quorum_call import good
 from journal.links.remote_node import RemoteNode
@@ -18,7 +19,10 @@ from journal.messages import segment_of
 from journal.model import NodeName, Segment, TxId
 from journal.proto import journal_pb2 as pb
 
-Answers = Mapping[NodeName, pb.JournalStatus | JournalError]
+FOUNDING = (
+    "if these nodes hold what Hadoop's did, stop every NameNode; then `nnha journal admit "
+    "--founding` gives them their first votes"
+)
 
 
 @click.command("status")
@@ -37,7 +41,7 @@ def status_command(*, place: options.JournalTarget, output: str) -> None:
         options.print_json(place, {"nodes": [_status_json(node, answers) for node in answers]})
     else:
         _show_status(place, answers)
-    if sum(votes(answer) for answer in answers.values()) < place.needed:
+    if len(voters(own(answers))) < place.needed:
         raise click.exceptions.Exit(UNREACHABLE)
 
 
@@ -102,11 +106,21 @@ async def ask_lists(place: options.JournalTarget) -> tuple[Lists, list[tuple[Nod
 async def ask_lists_and_learners(
     place: options.JournalTarget,
 ) -> tuple[Lists, dict[NodeName, Learner], list[tuple[NodeName, str]]]:
-    """Return what ``ask_lists`` does and, as the middle item, the learners and what they hold."""
+    """Return what ``ask_lists`` does and, as the middle item, the learners and what they hold.
+
+    Strangers are among those that gave nothing.
+    """
     listed, failures = await ask_lists(place)
     firsts = {segment.first for _, segments in listed.values() for segment in segments}
     learners = await ask_learners(place, [node for node, _ in failures], firsts)
-    return listed, learners, [(node, why) for node, why in failures if node not in learners]
+    statuses = {node: status for node, (status, _) in listed.items()}
+    others = strangers({**statuses, **{node: one.status for node, one in learners.items()}})
+    silent = [(node, why) for node, why in failures if node not in learners]
+    return (
+        {node: told for node, told in listed.items() if node not in others},
+        {node: told for node, told in learners.items() if node not in others},
+        [*silent, *others.items()],
+    )
 
 
 def _rows_of(lists: Lists) -> tuple[Row, ...]:
@@ -121,16 +135,6 @@ def damaged_in(status: pb.JournalStatus) -> tuple[TxId, ...]:
     return tuple(TxId(first) for first in status.damaged_segments)
 
 
-def votes(answer: pb.JournalStatus | JournalError) -> bool:
-    """Return whether the node serves and has a vote."""
-    return (
-        not isinstance(answer, JournalError)
-        and answer.is_formatted
-        and not answer.HasField("failed_because")
-        and not answer.is_learner
-    )
-
-
 def state_of(node: NodeName, answers: Answers) -> str:
     """Return a node's state in a few words: the worst one that applies."""
     answer = answers[node]
@@ -140,11 +144,13 @@ def state_of(node: NodeName, answers: Answers) -> str:
         return "stopped"
     if not answer.is_formatted:
         return "not formatted"
+    if node in strangers(answers):
+        return "stranger"
     if answer.is_learner:
         return "learner"
     if answer.damaged_segments:
         return "damaged"
-    others = good(answers).values()
+    others = good(own(answers)).values()
     newest = max((a.last_writer_epoch, a.open_segment_first_txid) for a in others)
     ours = (answer.last_writer_epoch, answer.open_segment_first_txid)
     if (newest[1] and ours != newest) or behind(answer, answers):
@@ -166,7 +172,7 @@ def _absence(error: JournalError) -> str:
 
 def behind(answer: pb.JournalStatus, answers: Answers) -> int:
     """Return how many of the edits that are known to be committed the node lacks."""
-    committed = max((a.committed_txid for a in good(answers).values()), default=0)
+    committed = max((a.committed_txid for a in good(own(answers)).values()), default=0)
     return max(0, committed - answer.last_written_txid)
 
 
@@ -199,15 +205,15 @@ def _show_status(place: options.JournalTarget, answers: Answers) -> None:
             f"{answer.last_writer_epoch:,}",
             _number(answer, "last_written_txid"),
             _number(answer, "committed_txid"),
-            f"{behind(answer, answers):,}",
+            "-" if state == "stranger" else f"{behind(answer, answers):,}",
             _number(answer, "open_segment_first_txid"),
             _via(answer) or "-",
             _free(answer),
         )
     out = console()
     out.print(table)
-    options.tell(out, [(node, why) for node in answers for why in _remarks(answers[node])])
-    voting = sum(votes(answer) for answer in answers.values())
+    options.tell(out, [(node, why) for node in answers for why in _remarks(node, answers)])
+    voting = len(voters(own(answers)))
     spare = voting - place.needed
     word = "could lose no more node" if spare == 0 else f"could lose {spare} more"
     if lagging := [node for node in answers if state_of(node, answers) == "out of sync"]:
@@ -224,7 +230,7 @@ def _show_status(place: options.JournalTarget, answers: Answers) -> None:
         highlight=False,
         soft_wrap=True,
     )
-    if remedy := _formatting(answers, spare):
+    if remedy := FOUNDING if lacks_founders(answers) else _formatting(answers, spare):
         out.print(f"  next: {remedy}", highlight=False, soft_wrap=True)
 
 
@@ -247,17 +253,18 @@ def _formatting(answers: Answers, spare: int) -> str | None:
     return "; ".join(f"nnha journal format --node {node}" for node in bare)
 
 
-def _remarks(answer: pb.JournalStatus | JournalError) -> list[str]:
+def _remarks(node: NodeName, answers: Answers) -> list[str]:
+    answer, stranger = answers[node], strangers(answers).get(node)
     if isinstance(answer, JournalError):
         return [str(answer)]
-    said = []
+    said = [] if stranger is None else [stranger]
     if answer.HasField("failed_because"):
         said.append(f"stopped: {answer.failed_because}")
-    if answer.is_learner:
-        said.append(
-            "a learner: it copies what the others have, and has no vote until an active NameNode's"
-            " writer admits it"
-        )
+    if answer.is_learner and stranger is None:
+        admits = "an active NameNode's writer admits it"
+        if lacks_founders(answers):
+            admits = "an operator admits it: no node has a vote, so no NameNode can become active"
+        said.append(f"a learner: it copies what the others have, and has no vote until {admits}")
     if answer.damaged_segments:
         firsts = ", ".join(map(str, answer.damaged_segments))
         said.append(f"damaged segments, which it does not serve: {firsts}")
@@ -303,7 +310,7 @@ def _status_json(node: NodeName, answers: Answers) -> dict[str, object]:
         "writer_epoch": told.last_writer_epoch if known else None,
         "last_txid": given("last_written_txid"),
         "committed_txid": given("committed_txid"),
-        "behind": behind(told, answers) if known else None,
+        "behind": behind(told, answers) if known and node not in strangers(answers) else None,
         "open_segment": given("open_segment_first_txid"),
         "via": _via(told),
         "write_lanes": told.write_lanes if known else None,

@@ -28,7 +28,8 @@ def require_vote(state: JournalState) -> None:
 def _no_vote(state: JournalState) -> NotAdmitted:
     return NotAdmitted(
         f"incarnation {state.incarnation[:8]} of this node has no vote until it is admitted; "
-        "nnha journal status says what it waits for"
+        "nnha journal status says what it waits for, and nnha journal admit --founding gives the "
+        "first votes where no node has one"
     )
 
 

@@ -125,8 +125,22 @@ def test_directories_of_others_are_refused(current: Path, tmp_path: Path) -> Non
     with pytest.raises(UnusableVolume, match="belongs to a NAME_NODE"):
         Volume(DataDirectory(tmp_path))
     version.write_text(version.read_text().replace("NAME_NODE", "DATA_NODE").replace("57", "56"))
-    with pytest.raises(UnusableVolume, match="has layout -56; only -57 is known"):
+    ours = version.read_text()
+    upgrade = (
+        r"has layout -56; only -57 is known\. Start Hadoop 3's DataNode on it once, .*HDFS-8791"
+    )
+    with pytest.raises(UnusableVolume, match=upgrade):
         Volume(DataDirectory(tmp_path))
+    version.write_text(ours.replace("-56", "-58"))
+    with pytest.raises(UnusableVolume, match=r"has layout -58; .* A newer Hadoop wrote it"):
+        Volume(DataDirectory(tmp_path))
+    version.write_text(ours.replace("-56", "-57"))
+    pool = tmp_path / "current" / POOL.pool / "current/VERSION"
+    pool.write_text(pool.read_text().replace("-57", "-56"))
+    opened = Volume(DataDirectory(tmp_path))
+    with pytest.raises(UnusableVolume, match=upgrade):
+        opened.join(POOL)
+    opened.close()
     version.write_text("layoutVersion=-57\n")
     with pytest.raises(UnusableVolume, match="lacks storageID, clusterID"):
         Volume(DataDirectory(tmp_path))

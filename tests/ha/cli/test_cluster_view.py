@@ -5,7 +5,10 @@ import dataclasses
 import pytest
 
 from ha.cluster.candidates import candidates_of
+from ha.cluster.marks import Kind, of_journalnode
 from ha.cluster.problems import problems
+from ha.cluster.row_notes import journalnode_remarks
+from ha.cluster.strangers import mark_strangers
 from ha.cluster.view import (
     ClusterView,
     JournalNodeRow,
@@ -208,3 +211,34 @@ def test_w22_a_second_zkfc_is_no_passing_obstacle_and_a_ceded_one_is() -> None:
 
     assert may("asked to cede")
     assert not may("another zkfc of nn2 runs: process 7 on h9")
+
+
+def keeper(number: int, cluster: str | None, *, learner: bool = False) -> JournalNodeRow:
+    return JournalNodeRow(f"j{number}:1", formatted=True, learner=learner, cluster_id=cluster)
+
+
+STRANGERS = {
+    "all alike": ([keeper(1, "A"), keeper(2, "A"), keeper(3, "A", learner=True)], []),
+    "one of another": ([keeper(1, "A"), keeper(2, "B"), keeper(3, "A")], ["j2:1"]),
+    "voters outweigh": (
+        [keeper(1, "A"), keeper(2, "B", learner=True), keeper(3, "B", learner=True)],
+        ["j2:1", "j3:1"],
+    ),
+    "one each": ([keeper(1, "A"), keeper(2, "B"), JournalNodeRow("j3:1", error="silent")], []),
+    "bare": ([keeper(1, "A"), JournalNodeRow("j2:1", formatted=False)], []),
+    "none": ([], []),
+}
+
+
+@pytest.mark.parametrize("case", STRANGERS)
+def test_a_journalnode_of_another_cluster_is_a_stranger(case: str) -> None:
+    rows, strange = STRANGERS[case]
+    marked = mark_strangers(rows)
+    assert [row.node for row in marked if row.stranger is not None] == strange
+    view = dataclasses.replace(WELL, journalnodes=marked)
+    for row in marked:
+        assert (view.state_of(row) == "STRANGER") is (row.node in strange)
+        if row.node in strange:
+            assert view.takes_part(row) is False
+            assert any("of cluster B" in one for one in journalnode_remarks(view, row))
+            assert of_journalnode(view, row).kind is Kind.BAD
