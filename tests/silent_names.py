@@ -40,12 +40,13 @@ exit $code
 def among_names(
     folder: Path, argv: Sequence[str], names: Sequence[str] = (), *, silent: bool = True
 ) -> list[str]:
-    """Return the command that runs ``argv`` where these names are 127.0.0.1 and no others are.
+    """Return the command that runs ``argv`` where these names are this host and no others are.
 
+    Each has an address of IPv6 and one of IPv4.
     It has mounts and a network of its own.  Needs root; see ``tests.needs.NAMESPACES``.
     """
-    hosts = f"127.0.0.1 localhost {' '.join(names)}\n::1 localhost\n"
-    (folder / "hosts").write_text(hosts)
+    known = " ".join(["localhost", *names])
+    (folder / "hosts").write_text(f"::1 {known}\n127.0.0.1 {known}\n")
     (folder / "resolv.conf").write_text(f"nameserver {SERVER}\n")
     inner = ["sh", "-c", _SILENT, "sh", str(folder), *SINK[:1], _SINK, *argv] if silent else argv
     return ["unshare", "--mount", "--net", "sh", "-c", _BEGIN, "sh", str(folder), *inner]

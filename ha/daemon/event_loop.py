@@ -86,6 +86,17 @@ class PlainLoop(asyncio.SelectorEventLoop):
 
     getaddrinfo = _look_up  # type: ignore[assignment] # a port is a number here
 
+    async def create_connection(
+        self,
+        protocol_factory: Callable[[], Any],
+        host: str | None = None,
+        port: int | None = None,
+        **options: Any,  # noqa: ANN401 - they are handed on
+    ) -> tuple[Any, Any]:
+        """Connect as asyncio does, over a socket of ``_connected`` where there is a host."""
+        options = await _with_socket(self, host, port, options)
+        return await super().create_connection(protocol_factory, **options)
+
 
 def fast_loop() -> asyncio.AbstractEventLoop:
     """Return a loop of uvloop's; its clock, its ports and its names are as good as asyncio's."""
@@ -96,6 +107,7 @@ def fast_loop() -> asyncio.AbstractEventLoop:
         # would take no time, and a process that was stopped in the middle of one would not know
         # it.  Timers count from their start, so that they are none the wiser.
         time = staticmethod(time.monotonic)
+        # It would look a name up on one of libuv's few threads, and end after them.
         getaddrinfo = _look_up  # type: ignore[assignment] # as above
 
         async def create_connection(
@@ -105,21 +117,32 @@ def fast_loop() -> asyncio.AbstractEventLoop:
             port: int | None = None,
             **options: Any,  # noqa: ANN401 - they are handed on
         ) -> tuple[Any, Any]:
-            # It would cut the number to 16 bits, and so reach somebody else.
-            if port is not None and not 0 <= port <= MOST_PORT:
-                raise OverflowError(f"a port is at most {MOST_PORT}, and not {port}")
-            if host is not None:
-                # It would look the name up on one of libuv's few threads, and end after them.
-                options["sock"] = await _connected(self, host, port)
-                if options.get("ssl"):
-                    options.setdefault("server_hostname", host)
+            options = await _with_socket(self, host, port, options)
             return await super().create_connection(protocol_factory, **options)
 
     return FastLoop()
 
 
+async def _with_socket(
+    loop: asyncio.AbstractEventLoop, host: str | None, port: int | None, options: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the options of a connection with a connected socket, if a host is meant."""
+    if host is None:
+        return options
+    # The system cuts the number to 16 bits, and so reaches somebody else.
+    if port is not None and not 0 <= port <= MOST_PORT:
+        raise OverflowError(f"a port is at most {MOST_PORT}, and not {port}")
+    if options.get("ssl"):
+        options = {"server_hostname": host} | options
+    return options | {"sock": await _connected(loop, host, port)}
+
+
 async def _connected(loop: asyncio.AbstractEventLoop, host: str, port: int | None) -> socket.socket:
-    """Connect to the first address of a host that accepts.  Raises OSError as asyncio does."""
+    """Connect to the first address of a host that accepts.
+
+    Raises OSError; where all addresses fail in one way it is of that kind, so that a refusal of
+    two addresses is as sure as one (asyncio raises an error of no kind for several).
+    """
     failures: list[OSError] = []
     for family, kind, protocol, _, address in await NAMES.getaddrinfo(
         host, port, kind=socket.SOCK_STREAM
@@ -136,6 +159,9 @@ async def _connected(loop: asyncio.AbstractEventLoop, host: str, port: int | Non
             raise
         else:
             return made
-    if len({str(failure) for failure in failures}) == 1:
+    if len(failures) == 1:
         raise failures[0]
-    raise OSError(f"Multiple exceptions: {', '.join(map(str, failures))}")
+    text = "; ".join(dict.fromkeys(str(one.strerror or one) for one in failures))
+    if len({failure.errno for failure in failures}) == 1:
+        raise OSError(failures[0].errno, text)
+    raise OSError(text)

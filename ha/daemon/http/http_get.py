@@ -5,7 +5,6 @@ import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from errno import ECONNREFUSED
 from typing import Final
 
 import h11
@@ -87,11 +86,6 @@ async def _connected(
         reader, writer = await _opened(address, context_for(role))
     except OverflowError as failure:
         raise ValueError(f"{address} is no address: {failure}") from failure
-    except OSError as failure:
-        # Where a name has several addresses, asyncio makes one text of all failures.
-        if failure.errno is None and f"[Errno {ECONNREFUSED}]" in str(failure):
-            raise ConnectionRefusedError(ECONNREFUSED, str(failure)) from failure
-        raise
     try:
         yield reader, writer
     finally:

@@ -5,12 +5,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from ha.names import BRIEFLY_SECONDS, NAMES, Names, Unresolved
+from ha.names import NAMES, Names, Unresolved
 
 Server = tuple[str, str, int]
 """A server's name, one of its addresses, its port."""
 MOST_SECONDS: Final = 5.0
 """For names that the resolver does not answer, where no server is left that has an address."""
+_STEP_SECONDS: Final = 0.01
+"""For one name, before the next one is looked at."""
 
 
 class Servers:
@@ -47,7 +49,7 @@ class Servers:
             late = []
             for host, port in waiting:
                 try:
-                    found = self._names.addresses(host, port, BRIEFLY_SECONDS)
+                    found = self._names.addresses(host, port, _STEP_SECONDS)
                 except Unresolved as failure:
                     self._note(f"{host}:{port}", str(failure))
                     if failure.late:
