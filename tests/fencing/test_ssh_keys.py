@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fencing.ssh_keys import BadKey, fault_of_certificate, open_key
+from fencing.ssh_keys import BadKey, authority_of, fault_of_certificate, open_key
 from tests.fencing.sshd import (
     USER,
     Sshd,
@@ -17,6 +17,7 @@ from tests.fencing.sshd import (
     make_key,
     needs_sshd,
     settings,
+    sshd_in,
 )
 
 FORMATS = [
@@ -108,6 +109,31 @@ async def test_a_users_certificate_lies_next_to_its_key(tmp_path: Path, sshd: Ss
         for named in (key, Path(f"{key}-cert.pub")):
             report = await fenced(sshd, free_port(), replace(settings(sshd), key_files=(named,)))
             assert report.fenced, report
+
+
+@needs_sshd
+async def test_a_host_that_wants_two_keys_gets_two(tmp_path: Path) -> None:
+    with sshd_in(tmp_path, more="AuthenticationMethods publickey,publickey\n") as daemon:
+        second = make_key(tmp_path / "second")
+        with authorized(daemon, second):
+            alone = await fenced(daemon, free_port())
+            both = replace(settings(daemon), key_files=(daemon.key, second))
+            assert (await fenced(daemon, free_port(), both)).fenced
+    assert not alone.fenced
+    assert "it asks for more than a key: publickey" in str(alone)
+
+
+@needs_sshd
+def test_a_hosts_certificate_is_checked_to_its_last_byte(tmp_path: Path) -> None:
+    authority, key = make_key(tmp_path / "ca"), make_key(tmp_path / "key")
+    sign = ["ssh-keygen", "-q", "-s", str(authority), "-I", "it", "-h", f"{key}.pub"]
+    subprocess.run(sign, check=True)
+    made = _blob(f"{key}-cert.pub")
+    assert authority_of(made) == _blob(f"{authority}.pub")
+    assert fault_of_certificate(made, "any.host", 2e9) == "", "one without a name is for all"
+    assert "signature is wrong" in fault_of_certificate(made[:-1] + b"?", "any.host", 2e9)
+    with pytest.raises(ValueError, match="a key without a certificate"):
+        authority_of(_blob(f"{key}.pub"))
 
 
 def _blob(certificate: str) -> bytes:
