@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from ha.conf.keys.units import HostPort
 from ha.console.exit_codes import FAILED, UNEXPECTED, UNREACHABLE
 from ha.daemon import event_loop
 from journal.cli import options
@@ -41,7 +42,7 @@ def format_command(
     Exit status: 0 done; 3 refused, nothing was changed; 4 some nodes were formatted and others
     not; 6 a node that is needed cannot be reached, nothing was changed.
     """
-    names = [NodeName(f"{host}:{port}") for host, port in place.nodes]
+    names = [NodeName(str(HostPort(host, port))) for host, port in place.nodes]
     if node is not None and node not in names:
         raise options.refused(
             f"{node} is no node of journal {place.uri.journal_id}",

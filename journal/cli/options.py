@@ -12,7 +12,7 @@ from rich.console import Console
 
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
-from ha.conf.topology import JournalUri, namenodes, nameservice_of, shared_edits
+from ha.conf.topology import HostPort, JournalUri, namenodes, nameservice_of, shared_edits
 from ha.console.exit_codes import REFUSED, UNREACHABLE, USAGE
 from ha.console.options import configuration, timeout_option
 from ha.console.own_certificate import call_under_certificate
@@ -161,7 +161,7 @@ async def ask_each(
     asked = [
         (host, port)
         for host, port in place.nodes
-        if wanted is None or NodeName(f"{host}:{port}") in wanted
+        if wanted is None or NodeName(str(HostPort(host, port))) in wanted
     ]
     return await ask_once(asked, place.address, question)
 

@@ -8,6 +8,7 @@ from typing import Final, Protocol, TypeVar
 
 from google.protobuf.message import Message
 
+from ha.conf.keys.units import HostPort
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import ConnectFailed, RemoteFault, RpcError
 from journal import model
@@ -126,7 +127,7 @@ class HadoopPeer:
 
     def __init__(self, host: str, port: int, journal_id: model.JournalId) -> None:
         self.host = host
-        self.name = model.NodeName(f"{host}:{port}")
+        self.name = model.NodeName(str(HostPort(host, port)))
         self._port = port
         self._id = hp.JournalIdProto(identifier=journal_id)
         self._connection: RpcConnection | None = None

@@ -6,6 +6,7 @@ from typing import TypedDict, TypeVar
 
 from google.protobuf.message import Message
 
+from ha.conf.keys.units import HostPort
 from journal.lane import KEY_BYTES, Hello, Offer
 from journal.links.grpc_link import GrpcLink
 from journal.links.lane_client import Lane
@@ -40,7 +41,7 @@ class RemoteNode:
 
     def __init__(self, host: str, port: int, journal: JournalAddress) -> None:
         self.host = host
-        self.name = NodeName(f"{host}:{port}")
+        self.name = NodeName(str(HostPort(host, port)))
         self._journal = journal
         self.read_lease_micros = journal.read_lease_micros
         self._names: _Names = {

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import aiohttp
 
+from ha.conf.keys.units import HostPort
 from journal.errors import JournalError, QuorumLost, StorageFailed, Unavailable
 from journal.links.link import segment_url
 from journal.links.quorum_call import ask_once
@@ -54,7 +55,7 @@ async def verify(
     statuses = await ask_once(nodes, journal, lambda remote: remote.status(timeout))
     answers = await asyncio.gather(*(_view(node, journal, timeout) for node in nodes))
     views = tuple(view for view in answers if isinstance(view, NodeView))
-    names = [NodeName(f"{host}:{port}") for host, port in nodes]
+    names = [NodeName(str(HostPort(host, port))) for host, port in nodes]
     failures = {
         name: answer
         for name, answer in zip(names, answers, strict=True)

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 from typing import Protocol
 
-from ha.conf.topology import HostPort
+from ha.conf.keys.units import HostPort, host_port
 from ha.health.core import Health
 from ha.notices.model import Member
 from ha.notices.seen import Notices
@@ -124,10 +124,9 @@ class Membership:
             + settings.new_active_timeout_seconds
             + CONNECT_SECONDS
         )
-        host, _, port = zkfc.rpartition(":")
         try:
             async with ZkfcClient.connected(
-                HostPort(host, int(port)),
+                host_port()(zkfc),
                 deadline_seconds=CONNECT_SECONDS,
                 connect=self._around.connect,
             ) as client:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import structlog
 
 from ha.conf.keys.security import Mode
+from ha.conf.keys.units import HostPort
 from ha.daemon.http.endpoint import Endpoint
 from ha.security.access_control import AccessControl
 from journal.errors import StorageFailed
@@ -85,10 +86,10 @@ class JournalNodeDaemon:
             raise
         log.info(
             "journalnode.started",
-            rpc=f"{self._settings.rpc_host}:{self.rpc_port}",
+            rpc=str(HostPort(self._settings.rpc_host, self.rpc_port)),
             hadoop_rpc=self._hadoop_address(),
             write_lanes=self._lane_address(),
-            http=f"{self._settings.http_host}:{self.http_port}",
+            http=str(HostPort(self._settings.http_host, self.http_port)),
             because=dict(self._settings.addresses_because),
         )
 
@@ -209,14 +210,14 @@ class JournalNodeDaemon:
 
     def _hadoop_address(self) -> str | None:
         host = self._settings.hadoop_host
-        return None if host is None else f"{host}:{self.hadoop_port}"
+        return None if host is None else str(HostPort(host, self.hadoop_port))
 
     def _lane_address(self) -> str | None:
         host = self._settings.lane_host
-        return None if host is None else f"{host}:{self.lane_port}"
+        return None if host is None else str(HostPort(host, self.lane_port))
 
     def _rpc_address(self) -> str:
-        return f"{self._settings.rpc_host}:{self.rpc_port}"
+        return str(HostPort(self._settings.rpc_host, self.rpc_port))
 
     def _status(self) -> dict[str, object]:
         return {
@@ -224,7 +225,7 @@ class JournalNodeDaemon:
             "address": self._rpc_address(),
             "hadoop_rpc_address": self._hadoop_address(),
             "write_lane_address": self._lane_address(),
-            "http_address": f"{self._settings.http_host}:{self.http_port}",
+            "http_address": str(HostPort(self._settings.http_host, self.http_port)),
             "journals": self.node.status(),
         }
 
