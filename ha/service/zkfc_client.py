@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from ha.conf.topology import HostPort
 from ha.rpc.client import Connect, Connection, RpcConnection
 from ha.rpc.java_names import ZKFC_PROTOCOL
-from ha.rpc.proto import zkfc_pb2
+from ha.rpc.proto import ha_service_pb2, zkfc_pb2
 from ha.service.faults import speaking_to
 
 _MAX_MILLIS = 0x7FFFFFFF
@@ -89,6 +89,20 @@ class ZkfcClient:
                 zkfc_pb2.GracefulFailoverResponseProto,
                 deadline_seconds=deadline_seconds,
                 context=reason,
+            )
+
+    async def say_anything(self, *, deadline_seconds: float) -> None:
+        """Ask what no controller knows, for any answer: it changes nothing there.
+
+        Raises:
+            ServiceRefused: always where it lives, Hadoop's as well.
+        """
+        with speaking_to(str(self.address)):
+            await self._connection.call(
+                "getServiceStatus",
+                ha_service_pb2.GetServiceStatusRequestProto(),
+                ha_service_pb2.GetServiceStatusResponseProto,
+                deadline_seconds=deadline_seconds,
             )
 
     async def wait_closed(self) -> Exception:

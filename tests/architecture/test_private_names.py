@@ -52,7 +52,7 @@ ALLOWED: Final[dict[str, dict[str, int]]] = {
         "simulation/failover/planted_beliefs.py": 10,
         "simulation/failover/planted_control.py": 12,
         "simulation/failover/planted_elector.py": 25,
-        "simulation/failover/planted_witness.py": 7,
+        "simulation/failover/planted_witness.py": 8,
         "simulation/journal/planted_lanes.py": 3,
         "simulation/journal/planted_limits.py": 1,
         "simulation/journal/planted_protocol.py": 12,

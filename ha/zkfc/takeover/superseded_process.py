@@ -15,10 +15,10 @@ from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo
 from ha.elector.zookeeper.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
 from ha.health.core import OWN_DELAY_SHARE
 from ha.notices.seen import Notices
-from ha.rpc.errors import ConnectFailed, DeadlineExceeded
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError, ServiceUnreachable
 from ha.service.model import ProcessIdentity, ServiceState
+from ha.service.no_answer import NoAnswer, why_no_answer
 from ha.zkfc.settings.settings import ZkfcSettings
 from ha.zkfc.surroundings.process_watch import Watched
 from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
@@ -129,7 +129,7 @@ class SupersededProcess:
                     status = await client.status(deadline_seconds=ASK_SECONDS)
             except ServiceUnreachable as failure:
                 late = delay.seconds >= OWN_DELAY_SHARE * ASK_SECONDS
-                return Answer.SILENT if _in_vain(failure) and not late else Answer.UNCLEAR
+                return Answer.UNCLEAR if late else ANSWERS[why_no_answer(failure)]
             except ServiceError:
                 return Answer.SERVES
         return Answer.STANDS_BY if status.state is ServiceState.STANDBY else Answer.SERVES
@@ -150,10 +150,11 @@ class SupersededProcess:
         )  # fmt: skip
 
 
-def _in_vain(failure: ServiceUnreachable) -> bool:
-    """Return whether it was waited for in vain, so that its process may hang."""
-    match failure.__cause__:
-        case DeadlineExceeded() | ConnectFailed(__cause__=TimeoutError()):
-            return True
-        case _:
-            return False
+ANSWERS: Final = {
+    NoAnswer.LATE: Answer.SILENT,
+    NoAnswer.NOT_LISTENING: Answer.UNCLEAR,
+    NoAnswer.UNUSABLE: Answer.SERVES,
+    NoAnswer.BROKEN: Answer.UNCLEAR,
+    NoAnswer.NOT_ASKED: Answer.UNCLEAR,
+}
+"""Whether each end of a call in vain shows that the process hangs."""

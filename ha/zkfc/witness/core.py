@@ -58,7 +58,7 @@ class Answer(Enum):
     """One of them said something else, be it a refusal."""
     SILENT = auto()
     UNCLEAR = auto()
-    """Our own event loop was late."""
+    """Our own event loop was late, it could not be asked, or the connection broke."""
 
 
 class SilenceVerdict(StrEnum):

@@ -23,11 +23,12 @@ from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, decode
 from ha.elector.zookeeper.errors import BadBreadcrumb
 from ha.elector.zookeeper.outcome import ZnodeFacts
 from ha.health.core import OWN_DELAY_SHARE
-from ha.rpc.errors import ConnectFailed, DeadlineExceeded
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError, ServiceRefused, ServiceUnreachable
 from ha.service.journal_witness import ask_writer_silence
 from ha.service.model import ServiceState, ServiceStatus, WriterSilence
+from ha.service.no_answer import NoAnswer, why_no_answer
+from ha.service.zkfc_client import ZkfcClient
 from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
 from ha.zkfc.witness import core
 from ha.zkfc.witness.core import step
@@ -231,7 +232,7 @@ class Witness:
         controller = HostPort(owner.hostname, owner.zkfc_port)
         calm = self._state.suspicion.in_vain == 0
         answers = await asyncio.gather(
-            self._ask_anew(namenode, keep=calm), self._ask_anew(controller, keep=False)
+            self._ask_anew(namenode, keep=calm), self._ask_controller(controller)
         )
         by_weight = (
             core.Answer.SERVES,
@@ -242,7 +243,7 @@ class Witness:
         return min(answers, key=by_weight.index)
 
     async def _ask_anew(self, address: HostPort, *, keep: bool) -> core.Answer:
-        """Ask over a new connection.  A controller does not know the question, and says so."""
+        """Ask a NameNode over a new connection."""
 
         async def ask() -> ServiceStatus:
             client = await ServiceClient.open(
@@ -258,6 +259,15 @@ class Witness:
             finally:
                 if not kept:
                     await client.close()
+
+        return await _says(ask())
+
+    async def _ask_controller(self, address: HostPort) -> core.Answer:
+        async def ask() -> None:
+            async with ZkfcClient.connected(
+                address, deadline_seconds=ASK_SECONDS, connect=self._around.connect
+            ) as client:
+                await client.say_anything(deadline_seconds=ASK_SECONDS)
 
         return await _says(ask())
 
@@ -283,8 +293,18 @@ class Witness:
             await client.close()
 
 
-async def _says(question: Awaitable[ServiceStatus]) -> core.Answer:
-    """Return what an attempt to ask shows; after a broken connection it may live, or have ended."""
+ANSWERS: Final = {
+    NoAnswer.LATE: core.Answer.SILENT,
+    NoAnswer.NOT_LISTENING: core.Answer.SILENT,
+    NoAnswer.UNUSABLE: core.Answer.ANSWERS,
+    NoAnswer.BROKEN: core.Answer.UNCLEAR,
+    NoAnswer.NOT_ASKED: core.Answer.UNCLEAR,
+}
+"""What each end of a call in vain says against the owner of the lock."""
+
+
+async def _says(question: Awaitable[ServiceStatus | None]) -> core.Answer:
+    """Return what an attempt to ask shows."""
     try:
         async with asyncio.timeout(ASK_SECONDS):
             status = await question
@@ -293,6 +313,6 @@ async def _says(question: Awaitable[ServiceStatus]) -> core.Answer:
     except ServiceRefused:
         return core.Answer.ANSWERS
     except ServiceUnreachable as failure:
-        in_vain = isinstance(failure.__cause__, ConnectFailed | DeadlineExceeded)
-        return core.Answer.SILENT if in_vain else core.Answer.UNCLEAR
-    return core.Answer.SERVES if status.state is ServiceState.ACTIVE else core.Answer.ANSWERS
+        return ANSWERS[why_no_answer(failure)]
+    serves = status is not None and status.state is ServiceState.ACTIVE
+    return core.Answer.SERVES if serves else core.Answer.ANSWERS

@@ -32,12 +32,20 @@ class World:
     rounds: int = 10
     long_run: bool = False
     stalls: int = 1000
+    secure: bool = False
+    """Certificates on every cluster of ours."""
     record: Record = field(default_factory=Record)
 
     @contextmanager
-    def stage(self, scene: str, keys: dict[str, str], *, secure: bool = False) -> Iterator[Stage]:
-        """Run a cluster with these keys and a writing client; afterwards judge its writes."""
+    def stage(
+        self, scene: str, keys: dict[str, str], *, secure: bool | None = None
+    ) -> Iterator[Stage]:
+        """Run a cluster with these keys and a writing client; afterwards judge its writes.
+
+        ``secure``: whether it has certificates, if not as the other clusters of this run.
+        """
         self.screen.title(scene)
+        secure = self.secure if secure is None else secure
         directory = fresh_directory(f"bench-{scene}")
         with staged(directory, self.screen, keys | BETWEEN_ROUNDS, secure=secure) as stage:
             workload = stage.workload

@@ -14,6 +14,7 @@ from ha.elector.state import ElectorState
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.zookeeper.outcome import ZnodeFacts
 from ha.rpc.client import RpcConnection
+from ha.rpc.java_names import HA_SERVICE_PROTOCOL, ZKFC_PROTOCOL
 from ha.rpc.server import RpcServer
 from ha.service.ha_service import ha_service_protocol
 from ha.service.journal_witness import journal_witness_protocol
@@ -47,8 +48,11 @@ class Scene:
     zkfc_port: int = 0
     connects: list[int] = field(default_factory=list)
     """The ports that it has connected to, in turn."""
+    spoken: dict[int, str] = field(default_factory=dict)
+    """The protocol at each port."""
     named_port: int = 0
     """What the lock names, where that is not the owner's."""
+    named_made: int = MADE + 1
     reads: int = 0
     looks: int = 0
     """How often the owner's NameNode was asked."""
@@ -60,7 +64,7 @@ class Scene:
         self.reads += 1
         port = self.named_port or self.owner.port
         info = ActiveNodeInfo("ns", "nn1", HOST, port, self.zkfc_port)
-        made = MADE if self.named_port == 0 else MADE + 1
+        made = MADE if self.named_port == 0 else self.named_made
         return encode(info), ZnodeFacts(0, ours=False, written_by=made, owner=1)
 
     async def remove_lock(self, made: int) -> Removal:
@@ -72,6 +76,7 @@ class Scene:
 
     async def connect(self, host: str, port: int, **named: Any) -> RpcConnection:  # noqa: ANN401
         self.connects.append(port)
+        self.spoken[port] = named["protocol"]
         return await RpcConnection.open(host, port, **named)
 
     async def tell(self) -> WriterSilence:
@@ -91,8 +96,13 @@ def _address(name: str, service: HostPort) -> NameNodeAddress:
 
 
 @asynccontextmanager
-async def scene(*, enabled: bool = True, ours: bool = True) -> AsyncIterator[tuple[Scene, Witness]]:
-    """Run a controller that stands by; ``ours``: our own NameNode is not one of Hadoop's."""
+async def scene(
+    *, enabled: bool = True, ours: bool = True, ports: tuple[int, int] | None = None
+) -> AsyncIterator[tuple[Scene, Witness]]:
+    """Run a controller that stands by; ``ours``: our own NameNode is not one of Hadoop's.
+
+    ``ports``: where the owner's NameNode and controller are, if not at the scene's own.
+    """
     owner = ToyNameNode("nn1", SharedResource(), state=ServiceState.ACTIVE)
     await owner.start()
     # As a controller does, it serves another protocol than the one that it is asked for.
@@ -104,12 +114,15 @@ async def scene(*, enabled: bool = True, ours: bool = True) -> AsyncIterator[tup
         return ServiceStatus(ServiceState.ACTIVE, ready_to_become_active=True)
 
     owner.status = status  # type: ignore[method-assign] # counted
+    if ports is not None:
+        made.named_port, made.zkfc_port = ports
+        made.named_made = MADE
     own = ToyNameNode("nn2", SharedResource())
     served = [ha_service_protocol(own), journal_witness_protocol(made.tell)]
     server = RpcServer(served if ours else served[:1])
     at = HostPort(HOST, await server.start(HOST, 0))
     addresses = {
-        "nn1": _address("nn1", HostPort(HOST, owner.port)),
+        "nn1": _address("nn1", HostPort(HOST, made.named_port or owner.port)),
         "nn2": _address("nn2", at),
     }
     witness = Witness(
@@ -144,6 +157,14 @@ async def test_the_journal_is_not_asked_while_the_owner_answers() -> None:
         await until(lambda: made.looks >= 3, "three looks")
         assert (made.asked, made.removed, witness.verdict) == (0, [], SilenceVerdict.CALM)
         assert made.connects == [made.owner.port, made.zkfc_port], "one connection is kept"
+
+
+async def test_each_is_asked_as_what_it_is() -> None:
+    """Under certificates each protocol is spoken with one role alone."""
+    async with scene() as (made, _):
+        await until(lambda: made.looks >= 1 and made.zkfc_port in made.spoken, "a look at both")
+        asked = made.spoken[made.owner.port], made.spoken[made.zkfc_port]
+        assert asked == (HA_SERVICE_PROTOCOL, ZKFC_PROTOCOL)
 
 
 async def test_a_controller_that_answers_is_enough_though_it_only_refuses() -> None:

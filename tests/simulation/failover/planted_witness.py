@@ -8,6 +8,7 @@ from ha.elector import lock_keeper
 from ha.elector.lock_keeper import LockKeeper
 from ha.elector.zookeeper.transaction import Delete
 from ha.service.model import WriterSilence
+from ha.service.no_answer import NoAnswer
 from ha.zkfc.candidacy import failover_obstacle
 from ha.zkfc.process import build
 from ha.zkfc.witness import core, runner
@@ -43,11 +44,29 @@ async def owner_not_asked(self: Witness, _owner: object) -> Answer:
     return Answer.SILENT
 
 
-@bug.replacing("its controller is not asked", Witness, "_ask_anew", 1500)
-async def controller_not_asked(really: Any, self: Witness, address: Any, *, keep: bool) -> Any:
-    if address.port == self._own.zkfc.port:
-        return Answer.SILENT
-    return await really(self, address, keep=keep)
+@bug.replacing("its controller is not asked", Witness, "_ask_controller", 1500)
+async def controller_not_asked(_self: Witness, _address: object) -> Answer:
+    return Answer.SILENT
+
+
+_PROBES: Final = "tests/ha/zkfc/test_probes.py::test_what_the_witness_takes_for_silence_"
+
+
+@bug.killed_by(
+    f"{_WITNESS_RUNNER}each_is_asked_as_what_it_is", why="the worlds have no certificates"
+)
+@bug.replacing("the controller is asked as a NameNode", Witness, "_ask_controller", 0)
+async def controller_asked_as_namenode(self: Witness, address: Any) -> Answer:
+    return await self._ask_anew(address, keep=False)
+
+
+@bug.killed_by(
+    f"{_PROBES}under_certificates[a certificate of role namenode-zkfc]",
+    why="the worlds have no certificates",
+)
+@bug("a wrong certificate is silence", 0)
+def wrong_certificate_is_silence() -> Planting:
+    return replacing(runner, "ANSWERS", runner.ANSWERS | {NoAnswer.UNUSABLE: Answer.SILENT})
 
 
 bug.add(
