@@ -23,6 +23,7 @@ from deploy.local.cluster.errors import LocalClusterError
 from deploy.local.cluster.java import find_java
 from tests import ROOT, TESTDATA
 from tests.campaigns.soak.faults import network
+from tests.interop import upstream_tests
 from tests.interop.hadoop_jars import JarsMissing, server_jar
 
 _PREFIX: Final = "needs "
@@ -139,6 +140,7 @@ def _stranger() -> str:
 
 _SSHD: Final = ("sshd", "ssh-keygen", "fuser", "bash")
 HADOOP_SERVER: Final = Need("Hadoop's server jar", _server_jar)
+UPSTREAM_TESTS: Final = Need("Hadoop's own tests", upstream_tests.lacking)
 SSHD: Final = Need("sshd", partial(_commands, "apt-get install openssh-server psmisc", *_SSHD))
 SSH_AGENT: Final = Need(
     "ssh-agent", partial(_commands, "apt-get install openssh-client", "ssh-agent")
@@ -193,6 +195,7 @@ NEEDS: Final = {
     need.name: need
     for need in (
         HADOOP_SERVER,
+        UPSTREAM_TESTS,
         SSHD,
         SSH_AGENT,
         GCC,
