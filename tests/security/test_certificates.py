@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -43,12 +43,17 @@ def authority(tmp_path: Path) -> Authority:
 
 @asynccontextmanager
 async def node(
-    authority: Authority, folder: Path, name: str = "jn1", **site: str
+    authority: Authority,
+    folder: Path,
+    name: str = "jn1",
+    *,
+    hosts: Sequence[str] = LOCAL,
+    **site: str,
 ) -> AsyncIterator[tuple[Daemon, int, int]]:
     """Run a JournalNode that listens on all interfaces; yield its gRPC and its HTTP port, too."""
     rpc, http, lane = free_ports(3)
     folder.mkdir(parents=True, exist_ok=True)
-    tls = authority.issue(Role.JOURNALNODE, name)
+    tls = authority.issue(Role.JOURNALNODE, name, hosts=hosts)
     keys = {
         "dfs.journalnode.edits.dir": str(folder / "journal"),
         "dfs.journalnode.rpc-address": f"{ANYWHERE}:{rpc}",
@@ -78,10 +83,10 @@ def unchecked(folder: Path) -> TlsFiles:
     return files
 
 
-async def said(rpc: int, files: TlsFiles | None, method: str = "NewEpoch") -> str:
+async def said(rpc: int, files: TlsFiles | None, method: str = "NewEpoch", host: str = HOST) -> str:
     """Return a node's answer to a call of this caller; empty: it was carried out."""
     with calling(files):
-        link = GrpcLink(HOST, rpc)
+        link = GrpcLink(host, rpc)
         try:
             if method == "NewEpoch":
                 asked = pb.NewEpochRequest(
@@ -96,6 +101,16 @@ async def said(rpc: int, files: TlsFiles | None, method: str = "NewEpoch") -> st
         finally:
             await link.close()
     return ""
+
+
+async def test_a_node_must_prove_the_name_under_which_it_is_configured(
+    authority: Authority, tmp_path: Path
+) -> None:
+    """Over gRPC, too, which gets addresses only: it checks the name all the same."""
+    nn1 = TlsFiles(authority.issue(Role.NAMENODE, "nn1"), 1)
+    async with node(authority, tmp_path / "jn", hosts=("localhost",)) as (_, rpc, _):
+        assert "is not formatted" in await said(rpc, nn1, host="localhost")
+        assert "CERTIFICATE_VERIFY_FAILED" in await said(rpc, nn1, host=HOST)
 
 
 async def test_who_opens_no_connection_at_all(authority: Authority, tmp_path: Path) -> None:
