@@ -36,6 +36,17 @@ def cause_of(attempt: AttemptRecord, own: str, former: Member | None) -> str:
     return f"the lock was gone: the session of {previous} ended, and its zkfc has a new one"
 
 
+def predecessor_of(attempt: AttemptRecord, own: str, active_before: str | None) -> str:
+    """Return the NameNode that was active before; empty: none that is known.
+
+    A breadcrumb that names our own NameNode may be of an earlier attempt of ours that failed: then
+    the one that became active last by the history, ``active_before``, is the predecessor.
+    """
+    if attempt.previous == own and active_before:
+        return active_before
+    return attempt.previous
+
+
 def kind_of(attempt: AttemptRecord, own: str, active_before: str | None) -> FailoverKind:
     """Return whether the active changed, and what wanted that.
 

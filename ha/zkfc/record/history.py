@@ -6,7 +6,7 @@ written is tried again while the controller runs, and none of it ever ends the c
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, TypeVar
 
@@ -21,7 +21,7 @@ from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected
 from ha.notices import model
 from ha.notices.store import append_history, read_history, read_members
-from ha.zkfc.record.cause import cause_of, kind_of, newest_active
+from ha.zkfc.record.cause import cause_of, kind_of, newest_active, predecessor_of
 from ha.zkfc.record.takeover_record import AttemptRecord
 from ha.zkfc.settings.settings import ZkfcSettings
 from ha.zkfc.surroundings.positions import Position
@@ -123,12 +123,14 @@ class History:
 
     async def _completed(self, attempt: AttemptRecord) -> model.FailoverRecord:
         position, found = await asyncio.gather(self._position(attempt), self._election(attempt))
+        own = self._settings.own.namenode
+        attempt = replace(attempt, previous=predecessor_of(attempt, own, found.active_before))
         return model.FailoverRecord(
             at=datetime.fromisoformat(attempt.finished_at),
-            namenode=self._settings.own.namenode,
-            cause=cause_of(attempt, self._settings.own.namenode, found.member),
+            namenode=own,
+            cause=cause_of(attempt, own, found.member),
             actor=attempt.actor,
-            kind=kind_of(attempt, self._settings.own.namenode, found.active_before),
+            kind=kind_of(attempt, own, found.active_before),
             result=model.FailoverResult.SUCCEEDED
             if attempt.succeeded
             else model.FailoverResult.FAILED,
@@ -157,14 +159,16 @@ class History:
 
         async def look(session: Session) -> _Election:
             members = await read_members(session, zookeeper)
-            found = members.get(attempt.previous)
+            own, before = self._settings.own.namenode, None
+            if attempt.succeeded or attempt.previous == own:
+                before = newest_active(await read_history(session, zookeeper))
+            found = members.get(predecessor_of(attempt, own, before))
             member = found if isinstance(found, model.Member) else None
             if not attempt.succeeded:
-                return _Election(member)
-            before = newest_active(await read_history(session, zookeeper))
+                return _Election(member, before)
             data, facts = value_of(await session.read(zookeeper.lock), "read the lock")
             # Bad schedule: its session ended, and before this look we had a lock again in the next.
-            ours = decode(data).namenode == self._settings.own.namenode
+            ours = decode(data).namenode == own
             if not ours or not self.active_by(attempt.number):
                 return _Election(member, before)
             owner = f"{facts.owner & (1 << 64) - 1:#x}"

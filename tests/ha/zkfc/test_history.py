@@ -22,7 +22,13 @@ from ha.elector.zookeeper.znodes import connected
 from ha.notices.model import FailoverKind, FailoverRecord, FailoverResult, HistoryEntry, Member
 from ha.notices.store import append_history, read_history
 from ha.service.errors import ServiceFailed
-from ha.zkfc.record.cause import cause_of, kind_of, newest_active, why_abandoned
+from ha.zkfc.record.cause import (
+    cause_of,
+    kind_of,
+    newest_active,
+    predecessor_of,
+    why_abandoned,
+)
 from ha.zkfc.record.history import History
 from ha.zkfc.record.takeover_record import Asked, AttemptRecord
 from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
@@ -316,6 +322,30 @@ async def test_a_breadcrumb_that_nobody_can_read_is_not_told_as_if_there_were_no
     assert failed.failure is not None
     assert "no ActiveNodeInfo" in failed.failure
     assert "--format-zk" in failed.failure
+
+
+PREDECESSORS: dict[str, tuple[str, str | None, str]] = {
+    "the breadcrumb is of our attempt that failed": ("nn1", "nn2", "nn2"),
+    "we were active ourselves": ("nn1", "nn1", "nn1"),
+    "the history is empty": ("nn1", "", "nn1"),
+    "the history cannot be read": ("nn1", None, "nn1"),
+    "the other one's breadcrumb": ("nn2", "nn1", "nn2"),
+    "no breadcrumb: it ceded": ("", "nn2", ""),
+}
+
+
+@pytest.mark.parametrize("case", PREDECESSORS.values(), ids=PREDECESSORS.keys())
+def test_the_predecessor_after_a_failed_attempt_is_the_one_that_was_active(
+    case: tuple[str, str | None, str],
+) -> None:
+    named, before, expected = case
+    attempt = an_attempt(previous=named)
+    true = predecessor_of(attempt, "nn1", before)
+    assert true == expected
+    if true != named:
+        attempt = replace(attempt, previous=true)
+        assert kind_of(attempt, "nn1", before) is FailoverKind.AUTO
+        assert cause_of(attempt, "nn1", None) == "the lock was gone: the session of nn2 ended"
 
 
 KINDS: dict[str, tuple[dict[str, object], str | None, FailoverKind]] = {
