@@ -6,7 +6,6 @@ or if everything in the configuration is there.
 """
 
 import ipaddress
-import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,9 +20,12 @@ from ha.conf.keys.key import Key
 from ha.conf.keys.security import SECURITY_MODE
 from ha.conf.keys.units import HostPort
 from ha.conf.topology import is_local, lets_other_hosts_in, namenode_address, shared_edits
+from ha.names import NAMES
 
 LOOPBACK: Final = "127.0.0.1"
 EVERYWHERE: Final = "0.0.0.0"
+RESOLVER_SECONDS: Final = 3.0
+"""For one name of the configuration; a silent name server keeps a start no longer than that."""
 
 BIND_HOSTS: Final[dict[Key[Any], tuple[Key[str | None], ...]]] = {
     keys_journal.RPC: (keys_journal.RPC_BIND,),
@@ -133,7 +135,7 @@ def is_loopback(host: str, *, unknown: bool = True) -> bool:
     if not host:
         return False  # all interfaces
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        found = NAMES.addresses(host, 0, RESOLVER_SECONDS)
     except (OSError, UnicodeError):
         return unknown
     return all(ipaddress.ip_address(str(one[4][0]).partition("%")[0]).is_loopback for one in found)
