@@ -212,9 +212,10 @@ class ClusterView:
 
     @property
     def pause(self) -> Pause | None:
-        """The pause that is in force; an expired one is none."""
+        """The pause that is in force; one that has expired, and that no ZKFC obeys, is none."""
+        seen = {one.pause_seen for one in self.notices.members.values()}
         found = self.notices.pause
-        return None if found is None or found.over(self.moment) else found
+        return None if found and found.over(self.moment) and found.since not in seen else found
 
     @property
     def drains(self) -> Mapping[str, Drain]:

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final, TypeVar
 
 import structlog
@@ -26,6 +27,7 @@ from ha.elector.zookeeper.outcome import (
     value_of,
 )
 from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.notices.expiry import Expiry
 from ha.notices.model import (
     BadNotice,
     Member,
@@ -92,6 +94,7 @@ class Board:
         self._namesake = ""
         self._earlier_sessions: set[int] = set()
         self._complaints: dict[str, str] = {}
+        self._expiry = Expiry(namenode)
         self.notices: Notices | None = None
         """As last read; None before the first time."""
         self.connected_session: Session | None = None
@@ -306,31 +309,21 @@ class Board:
         pause = None if doubted.keys() & {settings.scope, pause_path(settings)} else pause
         if doubted.keys() & {settings.scope, drains_path(settings), own_drain}:
             drain = None
-        now = self._clock()
-        ends = [one.value.until for one in (pause, drain) if one is not None]
-        waits = [(end - now).total_seconds() for end in ends if end is not None and end > now]
-        # Best effort: a reader of an expired notice knows that it is over.
-        if pause is not None and pause.value.over(now):
-            await self._tried(
-                "expired pause", clear_pause(session, settings, version=pause.version)
-            )
-            pause = None
-        if drain is not None and drain.value.over(now):
-            name = self._namenode
-            await self._tried(
-                "expired drain", clear_drain(session, settings, name, version=drain.version)
-            )
-            drain = None
+        member = f"{members_path(settings)}/{self._namenode}" if self._shown else ""
+        judge = partial(self._expiry.in_force, session, self._clock(), member)
+        paused, pause_wait = await judge(pause, partial(clear_pause, session, settings))
+        clear_own = partial(clear_drain, session, settings, self._namenode)
+        drained, drain_wait = await judge(drain, clear_own)
         notices = Notices(
-            pause=None if pause is None else pause.value,
-            drain=None if drain is None else drain.value,
+            pause=paused,
+            drain=drained,
             members=members,
             lock_holder=holder,
             lock_made=lock_made,
             namesake=self._namesake,
             untrusted=tuple(f"{path}: {why}" for path, why in sorted(doubted.items())),
         )
-        return notices, min([self._poll_seconds, *waits])
+        return notices, min(self._poll_seconds, pause_wait, drain_wait)
 
     async def _doubted(self, session: Session, own_drain: str) -> Mapping[str, str]:
         """Return why strangers could have written what steers the election, by path."""
@@ -359,7 +352,7 @@ class Board:
             self._complain(path, str(failure))
             return None
         self._complaints.pop(path, None)
-        return Noted(notice, facts.version)
+        return Noted(notice, facts.version, facts.written_at)
 
     async def _members(self, session: Session) -> tuple[Member, ...]:
         path = members_path(self._settings)

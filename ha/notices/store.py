@@ -36,6 +36,8 @@ class Noted(Generic[T]):
 
     value: T
     version: int
+    written_at: float = 0.0
+    """When it was written, in seconds since 1970 by ZooKeeper's clock; 0: it is not known."""
 
 
 def pause_path(settings: ZooKeeperSettings) -> str:

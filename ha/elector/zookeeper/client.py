@@ -286,6 +286,7 @@ class Session:
             ours=ours,
             written_by=int(stat.mzxid),
             owner=int(stat.ephemeralOwner),
+            written_at=stat.mtime / 1000,
         )
 
     # -- on kazoo's threads: hand over and leave ---------------------------------------------

@@ -65,6 +65,8 @@ class ZnodeFacts:
     """The ZooKeeper transaction that wrote its bytes (mzxid); no two writes share one."""
     owner: int = 0
     """The session whose end deletes it (ephemeralOwner); 0 for a znode that stays."""
+    written_at: float = 0.0
+    """When its bytes were written (mtime), in seconds since 1970 by ZooKeeper's own clock."""
 
 
 class SessionState(StrEnum):

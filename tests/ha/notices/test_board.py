@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+import structlog
 from kazoo.client import KazooClient
 
 from deploy.local.cluster.zookeeper import ZooKeeper
@@ -118,11 +119,14 @@ async def test_only_the_own_drain_counts(zookeeper: ZooKeeper) -> None:
 
 async def test_expired_notices_are_as_if_absent_and_taken_away(zookeeper: ZooKeeper) -> None:
     async with _place(zookeeper.connect) as place:
-        ends = NOON + timedelta(hours=1)
+        since = utc_now().replace(microsecond=0)
+        ends = since + timedelta(milliseconds=600)
         place.clock = lambda: ends - timedelta(milliseconds=200)
-        board = place.board("nn1")
-        await store.write_pause(place.session, place.zookeeper, replace(LASTING, until=ends))
-        await store.write_drain(place.session, place.zookeeper, "nn1", replace(DRAIN, until=ends))
+        board = place.board("nn1", OURS)
+        pause = replace(LASTING, since=since, until=ends)
+        await store.write_pause(place.session, place.zookeeper, pause)
+        drain = replace(DRAIN, since=since, until=ends)
+        await store.write_drain(place.session, place.zookeeper, "nn1", drain)
         await _sees(board, lambda seen: seen.pause and seen.drain, "both")
         place.clock = lambda: ends
         await _sees(board, lambda seen: not seen.pause and not seen.drain, "neither")
@@ -131,6 +135,46 @@ async def test_expired_notices_are_as_if_absent_and_taken_away(zookeeper: ZooKee
                 await asyncio.sleep(0.01)
             while await store.read_drain(place.session, place.zookeeper, "nn1") is not None:
                 await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=1), timedelta(days=400)], ids=str)
+async def test_a_fast_clock_ends_no_pause_and_no_drain(
+    zookeeper: ZooKeeper, ahead: timedelta
+) -> None:
+    async with _place(zookeeper.connect) as place:
+        since = utc_now().replace(microsecond=0)
+        pause = replace(LASTING, since=since, until=since + timedelta(minutes=30))
+        drain = replace(DRAIN, since=since, until=since + timedelta(minutes=30))
+        await store.write_pause(place.session, place.zookeeper, pause)
+        await store.write_drain(place.session, place.zookeeper, "nn1", drain)
+        place.clock = lambda: utc_now() + ahead
+        with structlog.testing.capture_logs() as logs:
+            board = place.board("nn1", OURS)
+            await _sees(board, lambda seen: seen.pause and seen.drain, "both")
+            # The second reading, which another member brings, asks ZooKeeper for no time again.
+            place.board("nn2", THEIRS)
+            await _sees(board, lambda seen: seen.members, "the other")
+        assert board.notices
+        assert (board.notices.pause, board.notices.drain) == (pause, drain)
+        assert await store.read_pause(place.session, place.zookeeper) is not None
+        said = [line for line in logs if line["event"] == "notices.clock_is_ahead"]
+        ours = [line for line in said if line["namenode"] == "nn1"]
+        assert len(ours) == 2, said
+        assert abs(ours[0]["clock_ahead_seconds"] - ahead.total_seconds()) < 30
+        assert 1700 < ours[0]["seconds_left"] <= 1800
+
+
+async def test_a_pause_whose_time_is_over_by_all_clocks_does_not_outlive_a_fast_one(
+    zookeeper: ZooKeeper,
+) -> None:
+    async with _place(zookeeper.connect) as place:
+        since = utc_now().replace(microsecond=0)
+        pause = replace(LASTING, since=since, until=since + timedelta(seconds=1))
+        await store.write_pause(place.session, place.zookeeper, pause)
+        place.clock = lambda: utc_now() + timedelta(hours=1)
+        board = place.board("nn1", OURS)
+        await _sees(board, lambda seen: seen.pause == pause, "the pause")
+        await _sees(board, lambda seen: seen.pause is None, "its end")
 
 
 async def test_an_unreadable_pause_pauses_nobody(zookeeper: ZooKeeper) -> None:
