@@ -213,8 +213,7 @@ class ClusterView:
     @property
     def pause(self) -> Pause | None:
         """The pause that is in force; one that has expired, and that no ZKFC obeys, is none."""
-        seen = {one.pause_seen for one in self.notices.members.values()}
-        found = self.notices.pause
+        found, seen = self.notices.pause, [m.pause_seen for m in self.notices.members.values()]
         return None if found and found.over(self.moment) and found.since not in seen else found
 
     @property
