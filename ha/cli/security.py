@@ -224,7 +224,7 @@ def rotate(  # noqa: PLR0913 - its options
         raise click.UsageError("give either --out FOLDER, or --ca with --step 1, 2 or 3")
     if out is not None:
         with _told(), _audited("rotate", folder, str(out)):
-            leaf = parse((out / CERT).read_bytes())
+            leaf = parse(_certificate_in(out))
             if leaf.name is None:
                 raise BadCertificate(leaf.nameless)
             wish = CertificateRequest(leaf.name, leaf.hosts, days, long_lived)
@@ -268,8 +268,8 @@ def revoke(what: str, folder: Path) -> None:
 def problems_of(folder: Path) -> list[str]:
     """Return why a daemon could not use a folder now, or not for long."""
     try:
+        pair = Pair(_certificate_in(folder), (folder / KEY).read_bytes())
         bundle = (folder / CA).read_bytes()
-        pair = Pair((folder / CERT).read_bytes(), (folder / KEY).read_bytes())
         check_match(pair, bundle)
         leaf = parse(pair.certificate)
         if (folder / REVOKED).exists():
@@ -288,6 +288,20 @@ def problems_of(folder: Path) -> list[str]:
     if (folder / KEY).stat().st_mode & 0o077:
         found.append(f"other users of this machine may read {KEY}: chmod 600 {folder / KEY}")
     return found
+
+
+def _certificate_in(folder: Path) -> bytes:
+    """Return the certificate in a folder.  Raises ``BadCertificate``: there is none."""
+    try:
+        return (folder / CERT).read_bytes()
+    except FileNotFoundError:
+        below = sorted(str(one.parent) for one in folder.glob(f"*/{CERT}"))
+    if below:
+        raise BadCertificate(
+            f"{folder} has no {CERT}; it is a folder of folders, as nnha.security.tls.dir → give "
+            f"one of them: {', '.join(below)}"
+        )
+    raise BadCertificate(f"there is no {folder / CERT} → nnha security issue makes a new one")
 
 
 def ask_daemons(

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import click
+
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys.security import SECURITY_MODE, TLS_DIR
@@ -16,7 +18,7 @@ def call_under_certificate(configuration: Configuration, *roles: Role) -> None:
 
     A user without one calls in plain: on this machine the kernel proves the caller's identity, and
     a daemon that demands more says so.  Raises ``ConfigurationError`` if one exists that cannot be
-    used.
+    used, or that is not valid now by this machine's clock.
     """
     base = configuration.get(TLS_DIR)
     if base is None:
@@ -27,14 +29,22 @@ def call_under_certificate(configuration: Configuration, *roles: Role) -> None:
     from ha.security.tls_files import NoCertificates  # certificates take 13 MB
 
     try:
-        act_as(configured(configuration, *wanted), configuration.get(SECURITY_MODE))
+        files = configured(configuration, *wanted)
     except NoCertificates as failure:
         raise ConfigurationError(str(failure)) from failure
+    # No daemon would accept it, and each would seem to be gone.
+    if files is not None and (why := files.invalid()):
+        raise ConfigurationError(why)
+    act_as(files, configuration.get(SECURITY_MODE))
 
 
 def _readable(folder: Path) -> bool:
+    path = folder / "key.pem"
     try:
-        (folder / "key.pem").open("rb").close()
-    except OSError:
+        path.open("rb").close()
+    except FileNotFoundError:
+        return False
+    except OSError as failure:
+        click.echo(f"warning: {path}: {failure.strerror}; calling without a certificate", err=True)
         return False
     return True

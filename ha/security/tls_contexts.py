@@ -10,9 +10,12 @@ import ssl
 from collections.abc import Callable
 from typing import Any, Final
 
-from ha.security.certificates import Pair
+from ha.security.certificates import Pair, now
 
 GRPC_PROTOCOL: Final = "h2"
+
+_BY_OUR_CLOCK: Final = {9: "its certificate is not valid yet", 10: "its certificate has ended"}
+"""OpenSSL's X509_V_ERR_CERT_NOT_YET_VALID and X509_V_ERR_CERT_HAS_EXPIRED, in words."""
 
 Check = Callable[[bytes], str]
 """Given the other end's certificate in DER, why it is not accepted; empty if it is."""
@@ -100,7 +103,15 @@ class _CheckedEnd(ssl.SSLObject):
     check: Check | None = None
 
     def do_handshake(self) -> None:
-        super().do_handshake()
+        try:
+            super().do_handshake()
+        except ssl.SSLCertVerificationError as failure:
+            if why := _BY_OUR_CLOCK.get(failure.verify_code):
+                raise ssl.SSLCertVerificationError(
+                    f"{why} by this machine's clock, {now():%Y-%m-%d %H:%M:%S} UTC: compare date "
+                    "-u here and there; if both are right, its certificate is to be renewed"
+                ) from failure
+            raise
         shown = self.getpeercert(binary_form=True)
         if self.check is not None and (reason := self.check(shown or b"")):
             raise ssl.SSLCertVerificationError(reason)

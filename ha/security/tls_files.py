@@ -43,6 +43,7 @@ FINISH: Final = timedelta(seconds=30)
 """After a certificate's end, for calls and transfers that are under way."""
 _FILES: Final = (CA, CERT, KEY, REVOKED)
 _MOST_PARSED: Final = 1024
+_SHOWN: Final = "%Y-%m-%d %H:%M:%S"
 
 Stamp = tuple[tuple[int, int, int] | None, ...]
 
@@ -93,6 +94,7 @@ class TlsFiles:
             ) from failure
         self._parsed: dict[bytes, certificates.Leaf | str] = {}
         self._servers: dict[str, certificates.Leaf] = {}
+        self._invalid = ""
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self.connections = OpenConnections()
@@ -194,6 +196,29 @@ class TlsFiles:
         found = ((leaf.name, leaf.ending(present)) for leaf in known.values())
         return tuple(f"the certificate of {name} {ending}" for name, ending in found if ending)
 
+    def invalid(self) -> str:
+        """Return why our own certificate is not valid by this machine's clock; empty: it is."""
+        leaf, present = self._material.leaf, self._clock()
+        clock = f"this machine's clock says {present:{_SHOWN}} UTC"
+        if present >= leaf.not_after:
+            return (
+                f"the certificate {leaf.uri} in {self._folder} ended at {leaf.not_after:{_SHOWN}} "
+                f"UTC, and {clock} → if the clock is right, renew it: nnha security rotate --dir "
+                f"AUTHORITY --out {self._folder}"
+            )
+        if present < leaf.not_before:
+            return (
+                f"the certificate {leaf.uri} in {self._folder} is valid from "
+                f"{leaf.not_before:{_SHOWN}} UTC on, and {clock} → set this machine's clock, which "
+                "is behind (compare date -u with another host)"
+            )
+        return ""
+
+    def _say_if_invalid(self) -> None:
+        before, self._invalid = self._invalid, self.invalid()
+        if self._invalid and self._invalid != before:
+            log.error("security.certificate_not_valid", because=self._invalid)
+
     # Looking at the files.
 
     def start(self) -> None:
@@ -201,6 +226,7 @@ class TlsFiles:
 
         Each listener asks for it: a process that was forked since has no thread of its parent's.
         """
+        self._say_if_invalid()
         if self._thread is not None and self._thread.is_alive():
             return
         self._thread = threading.Thread(target=self._run, name="certificates", daemon=True)
@@ -216,6 +242,8 @@ class TlsFiles:
         """Look now, and close the connections of whoever counts no more; whether it changed."""
         stamp = self._looked()
         changed = stamp != self._stamp and self._reload(stamp)
+        if changed or not self._invalid:
+            self._say_if_invalid()
         self.connections.sweep(self.why_refused, self._may_finish)
         return changed
 

@@ -226,12 +226,23 @@ def _show_status(place: options.JournalTarget, answers: Answers) -> None:
         )
     out.print(
         f"{voting} of {len(answers)} nodes serve and vote; the quorum "
-        + (word if spare >= 0 else f"is lost: it takes {place.needed}"),
+        + (word if spare >= 0 else _without_quorum(place, answers)),
         highlight=False,
         soft_wrap=True,
     )
     if remedy := FOUNDING if lacks_founders(answers) else _formatting(answers, spare):
         out.print(f"  next: {remedy}", highlight=False, soft_wrap=True)
+
+
+def _without_quorum(place: options.JournalTarget, answers: Answers) -> str:
+    """Return whether the quorum is lost; a node that could not be asked may serve and vote."""
+    silent = [node for node in answers if state_of(node, answers) == "no answer"]
+    if len(voters(own(answers))) + len(silent) < place.needed:
+        return f"is lost: it takes {place.needed}"
+    return (
+        f"is not known, as {' and '.join(silent)} gave no answer: it takes {place.needed}. See the "
+        "reasons above, and ask again with more time (--timeout 15)"
+    )
 
 
 def _formatting(answers: Answers, spare: int) -> str | None:

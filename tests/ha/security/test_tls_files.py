@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import structlog
 
 from ha.daemon.event_loop import fast_loop
 from ha.security.caller import ALL_ROLES, Method, Role
@@ -214,3 +215,24 @@ def test_a_certificate_names_one_role(authority: Authority) -> None:
     caller = server.caller(server.material.pair.certificate, "10.0.0.1:7")
     assert (caller.method, caller.roles) == (Method.TLS, frozenset({Role.NAMENODE}))
     assert caller.roles < ALL_ROLES
+
+
+def test_a_daemon_says_at_its_start_and_once_that_its_certificate_does_not_count(
+    authority: Authority,
+) -> None:
+    """Check one that has ended before the start, and one that ends while the daemon runs."""
+    folder = authority.issue(Role.JOURNALNODE, "jn1", days=1)
+    for start in (timedelta(days=2), timedelta(0)):
+        ahead = [start]
+        files = TlsFiles(folder, 3600, clock=lambda ahead=ahead: now() + ahead[0])
+        with structlog.testing.capture_logs() as logs:
+            files.start()
+            assert len(logs) == int(start > timedelta(0))
+            ahead[0] = timedelta(days=3)
+            files.look()
+            files.look()
+        files.stop()
+        (said,) = logs
+        assert said["event"] == "security.certificate_not_valid"
+        assert "nnha://c1/journalnode/jn1" in said["because"]
+        assert "ended at" in said["because"]
