@@ -10,7 +10,7 @@ from typing import Final
 from ha.conf.keys.security import Mode
 from ha.record import record
 from ha.security.caller import Caller, Method, Role
-from ha.security.rights import CLIENT_PROTOCOL, RIGHTS, Open, Right
+from ha.security.rights import CLIENT_FACES, RIGHTS, Open, Right
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,8 @@ def decide(policy: Policy, caller: Caller, action: Action) -> Allowed | Denied:
             policy, caller, action
         )
         return Denied(f"{action.name}{stranger}") if stranger else Allowed(right.audited)
-    if _let_in(policy, caller, action.face):
+    as_client = policy.mode is Mode.PERMISSIVE or Role.CLIENT in right.roles
+    if as_client and _let_in(policy, caller, action.face):
         return Allowed(right.audited, unproven=True)
     needed = f"{action.name} is for {_listed(right.roles)}"
     if not caller.proven:
@@ -171,7 +172,7 @@ def _let_in(policy: Policy, caller: Caller, face: str) -> bool:
         return False
     if policy.mode is Mode.PERMISSIVE:
         return True
-    return policy.certificates and policy.simple_clients and face == CLIENT_PROTOCOL
+    return policy.certificates and policy.simple_clients and face in CLIENT_FACES
 
 
 def _unproven(policy: Policy, caller: Caller) -> str:

@@ -14,6 +14,9 @@ from ha.security.caller import Role
 HTTP: Final = "HTTP"
 JOURNALNODE: Final = "JournalNode"
 CLIENT_PROTOCOL: Final = "ClientProtocol"
+CLIENT_DATANODE_PROTOCOL: Final = "ClientDatanodeProtocol"
+CLIENT_FACES: Final = frozenset((CLIENT_PROTOCOL, CLIENT_DATANODE_PROTOCOL))
+"""What Java's clients call; of the second only the length of a block that is being written."""
 
 NN, JN, ZKFC, ADMIN, OPERATOR = (
     Role.NAMENODE, Role.JOURNALNODE, Role.ZKFC, Role.ADMIN, Role.OPERATOR,
@@ -68,8 +71,8 @@ getDatanodeStorageReport getDelegationToken getEZForPath getEnclosingRoot getEra
 getErasureCodingPolicy getFileInfo getFileLinkInfo getFsECBlockGroupStats
 getFsReplicatedBlockStats getFsStats getHAServiceState getLinkTarget getListing getLocatedFileInfo
 getPreferredBlockSize getQuotaUsage getServerDefaults getSnapshotListing
-getSnapshottableDirListing getStoragePolicies getStoragePolicy getXAttrs isFileClosed
-listCorruptFileBlocks listEncryptionZones listOpenFiles listXAttrs mkdirs modifyAclEntries msync
+getSlowDatanodeReport getSnapshottableDirListing getStoragePolicies getStoragePolicy getXAttrs
+isFileClosed listCorruptFileBlocks listEncryptionZones listOpenFiles listXAttrs mkdirs modifyAclEntries msync
 recoverLease removeAcl removeAclEntries removeDefaultAcl removeXAttr rename rename2 renameSnapshot
 renewLease reportBadBlocks setAcl setOwner setPermission setQuota setReplication setSafeMode
 setStoragePolicy setTimes setXAttr truncate unsetStoragePolicy updateBlockForPipeline
@@ -110,7 +113,7 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
     "InterDatanodeProtocol": _each(
         "initReplicaRecovery updateReplicaUnderRecovery", _may(DATANODE)
     ),
-    "ClientDatanodeProtocol": {
+    CLIENT_DATANODE_PROTOCOL: {
         "getReplicaVisibleLength": _may(CLIENT, ADMIN),
         "getDatanodeInfo": _may(ADMIN, OPERATOR, NN),
         "triggerBlockReport": _audited(ADMIN),

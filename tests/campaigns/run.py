@@ -11,6 +11,7 @@ CAMPAIGNS: Final = {
     "soak": {
         "blocks": "tests.campaigns.soak.blocks:blocks",
         "checkpoint": "tests.campaigns.soak.checkpoint:main",
+        "hosts": "tests.campaigns.soak.hosts:main",
         "deploy": "tests.campaigns.soak.deploy:main",
         "failover": "tests.campaigns.soak.failover:failover",
         "faults": "tests.campaigns.soak.faults.soak:main",

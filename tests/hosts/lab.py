@@ -33,7 +33,8 @@ ADDRESSES: Final = {
 NAMES: Final = "names"
 INSTALLED: Final = "/opt/nnha"
 ROOTS_HOME: Final = str(Path("~root").expanduser())
-COMMAND_SECONDS: Final = 180.0
+COMMAND_SECONDS: Final = 120.0
+TIMED_OUT: Final = 124
 READY_SECONDS: Final = 60.0
 _PATH: Final = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _EXCHANGE: Final = "/run/lab"
@@ -130,16 +131,19 @@ class Host:
 
     def run(self, command: str, user: str = "root") -> Done:
         """Run shell commands in a login shell of a user, and return how they ended."""
-        done = subprocess.run(
-            self._shell(command, user),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            timeout=COMMAND_SECONDS,
-            check=False,
-        )
-        return Done(done.returncode, done.stdout)
+        try:
+            done = subprocess.run(
+                self._shell(command, user),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                timeout=COMMAND_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as late:
+            said = (late.output or b"").decode(errors="replace")
+            return Done(TIMED_OUT, f"{said}\nnot done after {COMMAND_SECONDS:g} s")
+        return Done(done.returncode, done.stdout.decode(errors="replace"))
 
     def must(self, command: str, user: str = "root") -> str:
         """Run shell commands that have to end with 0, and return what they printed."""
@@ -267,7 +271,9 @@ def _furnish(host: Host) -> None:
     # The interpreter and the checkout may lie below a folder of root's own.
     above = {*ROOT.parents, *Path(sys.executable).resolve().parents} - {Path("/")}
     host.must(f"chmod o+x {shlex.join(map(str, above))}")
-    host.must("rm -rf /etc/nnha /data ~/.ssh && ssh-keygen -A >/dev/null && /usr/sbin/sshd")
+    # What root of this machine runs at each login is not for the hosts.
+    host.must("rm -rf /etc/nnha /data ~/.ssh ~/.bashrc ~/.profile ~/.bash_profile")
+    host.must("ssh-keygen -A >/dev/null && /usr/sbin/sshd")
 
 
 def _let_in(hosts: Mapping[str, Host]) -> None:

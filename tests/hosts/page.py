@@ -6,6 +6,7 @@ A mark is an HTML comment, which no reader of the page sees:
     <!-- lab: run on host1 as hdfs -->      run the block's lines in one shell; they end with 0
     <!-- lab: daemon on host1 as hdfs -->   start it, and wait until it is ready
     <!-- lab: background on host1 -->       start what says nothing when it is ready
+    <!-- lab: restart on host1 as hdfs -->  end that daemon and start it again, host after host
     <!-- lab: shown on host4 -->            run each line behind "$ "; what it prints is shown below
 
 ``all`` is every host of the page.  Pure.
@@ -35,6 +36,7 @@ class Kind(StrEnum):
     RUN = "run"
     DAEMON = "daemon"
     BACKGROUND = "background"
+    RESTART = "restart"
     SHOWN = "shown"
 
 
@@ -91,5 +93,6 @@ def shape(output: str) -> str:
     bare = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", output)
     bare = re.sub(r"0x[0-9a-f]+", "N", bare)
     bare = re.sub(r"\d+(?:[.,]\d+)?(?: ?(?:ms|s|min|h|[KMGTP]?B|[KMGTP]))?\b", "N", bare)
+    bare = bare.replace("N tx", "-")  # a standby's lag: none a moment later
     lines = (re.sub(r"\s+", " ", line).strip() for line in bare.strip().splitlines())
     return "\n".join(line for line in lines if not line.startswith(_BUSY))

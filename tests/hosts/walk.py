@@ -4,10 +4,13 @@ import difflib
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from typing import assert_never
+from typing import Final, assert_never
 
 from tests.hosts.lab import Daemon, Host, Lab
 from tests.hosts.page import Kind, Step, shape, shown
+
+OPERATOR: Final = "host4"
+_END: Final = "pkill -f '{command}$'; while pgrep -f '{command}$' >/dev/null; do sleep 0.1; done"
 
 
 def walk(lab: Lab, steps: Iterable[Step]) -> float:
@@ -20,9 +23,12 @@ def walk(lab: Lab, steps: Iterable[Step]) -> float:
     for step in steps:
         at = time.monotonic()
         hosts = [lab.hosts[name] for name in step.hosts]
-        started = [daemon for host in hosts for daemon in _carry_out(host, step)]
-        for daemon in started:
-            daemon.wait_ready()
+        if step.kind is Kind.RESTART:
+            _restart(lab, hosts, step)
+        else:
+            started = [daemon for host in hosts for daemon in _carry_out(host, step)]
+            for daemon in started:
+                daemon.wait_ready()
         where = ",".join(step.hosts)
         sys.stderr.write(
             f"  {time.monotonic() - at:6.2f} s  line {step.line}: {step.kind} on {where}\n"
@@ -46,9 +52,20 @@ def _carry_out(host: Host, step: Step) -> Sequence[Daemon]:
         case Kind.SHOWN:
             for command, expected in shown(step.text):
                 _compare(command, expected, host.run(command, step.user).output, step.line)
+        case Kind.RESTART:
+            raise AssertionError("a restart takes the hosts one after the other")
         case _:
             assert_never(step.kind)
     return ()
+
+
+def _restart(lab: Lab, hosts: Sequence[Host], step: Step) -> None:
+    """Restart a daemon on one host after the other, each when the cluster is healthy again."""
+    for host in hosts:
+        command = step.text.strip()
+        host.must(_END.format(command=command), step.user)
+        host.start(f"exec {command}", step.user).wait_ready()
+        lab.hosts[OPERATOR].must("until nnha status --check; do sleep 1; done")
 
 
 def _compare(command: str, expected: str, printed: str, line: int) -> None:

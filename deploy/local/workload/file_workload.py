@@ -143,8 +143,9 @@ class FileWorkload:
         """
         files = self.client.files()
         good = 0
+        unsure = {call.path for call in self.errors()}
         for path, expected in self.expected.items():
-            if expected.perhaps:
+            if path in unsure:
                 self._wait_until_closed(files, path)
             try:
                 right = _right_bytes(files, path, expected)

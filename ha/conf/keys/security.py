@@ -100,7 +100,7 @@ SIMPLE_CLIENTS = Key(
     "proven",
     _G,
     "proven, or simple-i-know: clients of HDFS from other machines are believed, as Java's speak "
-    "no TLS; for ClientProtocol alone, everything else needs a certificate all the same",
+    "no TLS; for what clients call, everything else needs a certificate all the same",
 )
 
 AUTHENTICATION = Key("hadoop.security.authentication", text, "simple", _G, "simple or kerberos")

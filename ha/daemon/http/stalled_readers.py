@@ -68,7 +68,9 @@ def _unread(transport: asyncio.Transport) -> int | None:
     when a third of its own, which may hold megabytes, is free.  ``is_closing`` does not mean
     closed: a transport lives on until its last byte has gone.
     """
-    number = transport.get_extra_info("socket").fileno()
+    # A connection over TLS that has closed has no socket any more.
+    socket = transport.get_extra_info("socket")
+    number = -1 if socket is None else socket.fileno()
     if number < 0:
         return None
     in_kernel = array.array("i", [0])

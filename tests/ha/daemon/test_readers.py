@@ -13,6 +13,7 @@ from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from ha.daemon.http.endpoint import Endpoint
+from ha.daemon.http.stalled_readers import Reader
 from journal.model import TxId
 from journal.node.faces.transfer import SegmentServer
 from journal.proto import journal_pb2 as pb
@@ -178,3 +179,8 @@ async def test_what_was_closed_with_bytes_unsent_is_given_up_as_well() -> None:
     ):
         await until(through.is_set, "the answer is made")
         await until(lambda: hangups() == before + 1, "the reader is hung up on")
+
+
+async def test_a_transport_without_a_socket_is_closed() -> None:
+    """A connection over TLS that has closed has none; a look at it must not end in an error."""
+    Reader(asyncio.Transport(), LIMIT_SECONDS)

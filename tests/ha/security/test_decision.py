@@ -151,6 +151,19 @@ def test_simple_clients_are_believed_on_one_protocol_alone() -> None:
     assert isinstance(decide(Policy(Mode.STRICT, OWN_UID), named, LIST), Denied)
 
 
+@pytest.mark.parametrize(
+    ("name", "allowed"),
+    [("getReplicaVisibleLength", True), ("triggerBlockReport", False), ("getDatanodeInfo", False)],
+)
+def test_simple_clients_ask_a_datanode_for_a_length_alone(name: str, allowed: bool) -> None:
+    """Java's client reads a file that is being written only after it has asked for its length."""
+    policy = Policy(Mode.STRICT, OWN_UID, certificates=True, simple_clients=True)
+    named = claim(policy, NOBODY, "blk_1_2", None, None, "ClientDatanodeProtocol")
+    assert isinstance(named, Caller)
+    found = decide(policy, named, Action("ClientDatanodeProtocol", name))
+    assert isinstance(found, Allowed) is allowed
+
+
 def test_a_clients_certificate_is_for_one_user() -> None:
     policy = Policy(Mode.AUTO, OWN_UID, certificates=True)
     alice = certified_caller(Role.CLIENT, "alice", "10.0.0.2:1")

@@ -9,12 +9,14 @@ import json
 import signal
 import sys
 import threading
+import time
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from deploy.local.cluster.java import find_java
 from deploy.local.cluster.processes import Supervisor
-from deploy.local.workload.file_workload import FileWorkload
+from deploy.local.workload.file_workload import FileCall, FileWorkload
 from deploy.local.workload.java_client import open_java_client, start_java_client
 from tests.local_services import wait_until_whole
 
@@ -41,6 +43,8 @@ class Outcome:
     right_bytes: int
     wrong: tuple[str, ...]
     """Files that have other bytes than were acknowledged, that cannot be read, or stay open."""
+    errors: tuple[str, ...]
+    """Of the calls that failed: when, which, and why."""
 
 
 def argv(plan: Plan) -> list[str]:
@@ -54,7 +58,7 @@ def started(plan: Plan) -> bool:
 def outcome_of(plan: Plan) -> Outcome:
     """Return what a process that has ended wrote down.  Raise OSError or ValueError without it."""
     found = json.loads(Path(plan.outcome).read_text())
-    return Outcome(**{**found, "wrong": tuple(found["wrong"])})
+    return Outcome(**{**found, "wrong": tuple(found["wrong"]), "errors": tuple(found["errors"])})
 
 
 def _begun(plan: Plan) -> Path:
@@ -76,8 +80,15 @@ def _play(plan: Plan, ending: threading.Event) -> Outcome:
             files.stop()
             wait_until_whole(files)
             right = files.check_all()
-            failed = len(files.errors())
-            return Outcome(files.acknowledged(), failed, right, tuple(files.wrong))
+            failed = [_line(call) for call in files.errors()]
+            return Outcome(
+                files.acknowledged(), len(failed), right, tuple(files.wrong), tuple(failed)
+            )
+
+
+def _line(call: FileCall) -> str:
+    ended = datetime.fromtimestamp(time.time() - time.monotonic() + call.ended, UTC)
+    return f"{ended.isoformat()} {call.kind} {call.path}: {call.error}"
 
 
 def main() -> None:

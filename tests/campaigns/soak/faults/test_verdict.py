@@ -42,7 +42,7 @@ def test_a_good_run_is_well_and_its_gaps_are_told() -> None:
     assert told.facts["faults_per_hour"] == 1800
     assert told.facts["skipped"] == {"clock: there is no gcc": 2}
     assert told.facts["files"] is None
-    files = Outcome(900, 2, 70_000, ())
+    files = Outcome(900, 2, 70_000, (), ())
     with_files = verdict(replace(WELL, files=files))
     assert with_files.findings == ()
     assert with_files.facts["files"] == asdict(files)
@@ -62,11 +62,11 @@ BAD = {
         "epoch 2: nn2 and nn3 called themselves active",
     ),
     "a file is wrong": (
-        replace(WELL, files=Outcome(9, 1, 70_000, ("/files/w0/f1: 3 bytes were read",))),
+        replace(WELL, files=Outcome(9, 1, 70_000, ("/files/w0/f1: 3 bytes were read",), ())),
         "1 files are not as they were written: /files/w0/f1: 3 bytes were read",
     ),
     "nobody could write files": (
-        replace(WELL, files=Outcome(0, 4, 0, ())),
+        replace(WELL, files=Outcome(0, 4, 0, (), ())),
         "only 0 calls on files succeeded",
     ),
     "an edit is missing": (replace(WELL, journal_gaps=[17]), "edits are missing from the journal"),

@@ -1,0 +1,83 @@
+"""``./run soak hosts``: the operator's guide, carried out on hosts of its own under load.
+
+Needs root, network and mount namespaces, nftables, sshd, and Java.
+"""
+
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from deploy.local.cluster.processes import wait_until
+from deploy.local.cluster.signals import orderly_end
+from tests import ROOT
+from tests.campaigns.soak.faults import file_clients, network
+from tests.campaigns.soak.faults.file_clients import Plan
+from tests.hosts import lab
+from tests.hosts.page import CLIENT, steps
+from tests.hosts.test_pages import NEXT
+from tests.hosts.walk import walk
+
+GUIDE = ROOT / "docs" / "operations.md"
+CLIENT_SECONDS = 300.0
+
+
+@click.command()
+@click.option("--json", "as_object", is_flag=True, help="One JSON object as stdout's last line.")
+def main(*, as_object: bool) -> None:
+    """Carry the guide out on five hosts; end with 1 if a step fails or a byte is lost."""
+    lacking = network.lacking()
+    if lacking:
+        raise click.ClickException(lacking)
+    with orderly_end(), tempfile.TemporaryDirectory(prefix="nnha-hosts-") as folder:
+        found = play(Path(folder))
+    for name, value in found.items():
+        click.echo(f"{name:24} {value}", err=True)
+    if as_object:
+        click.echo(json.dumps({"task": "soak", "name": "hosts", **found}))
+    sys.exit(0 if found["passed"] else 1)
+
+
+def play(folder: Path) -> dict[str, Any]:
+    """Carry the guide out; return what it came to, with what the clients saw."""
+    first_day, _, rest = GUIDE.read_text().partition(NEXT)
+    found: dict[str, Any] = {"passed": False}
+    with lab.running(folder) as hosts:
+        try:
+            found["first_day_seconds"] = round(walk(hosts, steps(first_day)), 1)
+            plan = Plan(1, "/etc/nnha/conf", "/tmp/files", "/tmp/outcome.json")
+            client = hosts.hosts[CLIENT]
+            command = f"HADOOP_USER_NAME=hdfs exec {_words(file_clients.argv(plan))}"
+            process = client.start(f"cd {ROOT} && {command}").process
+            _wait_for(hosts, f"{plan.outcome}.begun")
+            began = time.monotonic()
+            walk(hosts, steps(rest.partition("\n## ")[0]))
+            found["rest_seconds"] = round(time.monotonic() - began, 1)
+            client.must("pkill -f '[f]ile_clients'")
+            process.wait(CLIENT_SECONDS)
+            outcome = json.loads(client.must(f"cat {plan.outcome}"))
+            found |= {f"files_{name}": value for name, value in outcome.items()}
+            found["passed"] = outcome["acknowledged"] > 0 and not outcome["wrong"]
+        except AssertionError as failure:
+            found["failure"] = f"{failure}\n{hosts.kept_logs()}"
+    return found
+
+
+def _words(argv: list[str]) -> str:
+    return " ".join(f"'{word}'" for word in argv)
+
+
+def _wait_for(hosts: lab.Lab, path: str) -> None:
+    wait_until(
+        lambda: hosts.hosts[CLIENT].run(f"test -e {path}").code == 0,
+        what="clients that write files",
+        deadline_seconds=CLIENT_SECONDS,
+    )
+
+
+if __name__ == "__main__":
+    main()
