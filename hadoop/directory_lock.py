@@ -1,5 +1,6 @@
 """``in_use.lock``: one process at a time in a directory."""
 
+import errno
 import fcntl
 import os
 import socket
@@ -41,7 +42,8 @@ class DirectoryLock:
             raise self._in_use(os.pread(fd, 200, 0)) from None
         if not self.path.exists() or os.fstat(fd).st_ino != self.path.stat().st_ino:
             # The former holder removed the file after we opened it: our lock guards nothing.
-            raise self._in_use(b"a process that is just leaving")
+            leaving = BlockingIOError(errno.EAGAIN, "its holder is just leaving")
+            raise self._in_use(b"a process that is just leaving") from leaving
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"{os.getpid()}@{socket.gethostname()}".encode(), 0)
 

@@ -14,6 +14,7 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import Daemon
 from ha.console.log_options import log_options
 from ha.console.options import configuration
+from ha.daemon.end_code import end_code
 from ha.daemon.exposure import check_exposure
 from ha.daemon.facts import publish_facts
 from ha.daemon.logs import LogOptions, configure_logging
@@ -38,7 +39,7 @@ def datanode(conf_dir: Path | None, overrides: tuple[str, ...], log_as: LogOptio
             access = check_exposure(conf, Daemon.DATANODE, settings.doors())
             publish_facts("datanode", conf, open_to=("data", "rpc", "http"))
         except ConfigurationError as failure:
-            raise ExitWith(1, str(failure)) from failure
+            raise ExitWith(end_code(failure), str(failure)) from failure
         await DataNode(settings, access).run(stop)
 
     sys.exit(run_daemon("datanode", main, busy=True))

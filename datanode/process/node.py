@@ -30,6 +30,7 @@ from datanode.replicas.volumes import Volumes
 from datanode.transfers.transfer import DamagedSource
 from datanode.transfers.xceiver import XceiverServer
 from ha.conf.topology import HostPort
+from ha.daemon.end_code import end_code
 from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.notify import SERVICE
 from ha.daemon.process import ExitWith
@@ -87,7 +88,7 @@ class DataNode:
                 try:
                     task.result()
                 except (UnusableVolume, WrongNamespace) as problem:
-                    raise ExitWith(1, str(problem)) from problem
+                    raise ExitWith(end_code(problem), str(problem)) from problem
 
     # For actors (their Member).
 
@@ -183,7 +184,7 @@ class DataNode:
                     self._leave_out(directory.path, problem)
                 except UnusableVolume as one_too_many:
                     self._close_locks()
-                    raise ExitWith(1, str(one_too_many)) from problem
+                    raise ExitWith(end_code(problem), str(one_too_many)) from problem
         if not self._volumes:
             raise ExitWith(1, "no data directory can be used")
         self._claims = read_claims(volume.path for volume in self._volumes)
@@ -342,7 +343,8 @@ async def _listening(
     try:
         return await start(address.host, address.port)
     except OSError as problem:
-        raise ExitWith(1, f"cannot listen on {address} for {what}: {problem}") from problem
+        text = f"cannot listen on {address} for {what}: {problem}"
+        raise ExitWith(end_code(problem), text) from problem
 
 
 async def _ended(tasks: Sequence[asyncio.Task[Any]]) -> None:

@@ -15,6 +15,7 @@ from ha.conf.keys.security import SECURITY_MODE
 from ha.console.exit_codes import UNEXPECTED
 from ha.console.log_options import log_options
 from ha.console.options import Seconds, ask_letter, configuration, confirmed
+from ha.daemon.end_code import end_code
 from ha.daemon.exposure import certificates, check_exposure
 from ha.daemon.facts import publish_facts
 from ha.daemon.logs import LogOptions, configure_logging
@@ -120,7 +121,7 @@ def namenode(  # noqa: PLR0913 - its options
     mode = _chosen(modes)
     if may_found and (mode is None or mode.name != "prepare"):
         raise click.UsageError("--found goes with --prepare")
-    conf, place = _configured(conf_dir, overrides)
+    conf, place = _configured(conf_dir, overrides, serves=mode is None)
     if mode is None:
         name = f"namenode {place.address.namenode}"
         publish_facts("namenode", conf)
@@ -176,7 +177,7 @@ def _run(mode: Mode, request: Request) -> int:
 
 
 def _configured(
-    conf_dir: Path | None, overrides: tuple[str, ...]
+    conf_dir: Path | None, overrides: tuple[str, ...], *, serves: bool
 ) -> tuple[Configuration, NameNodeIdentity]:
     try:
         conf = load_configuration(conf_dir, overrides)
@@ -189,7 +190,7 @@ def _configured(
         sys.exit(refusal.code)
     except ConfigurationError as problem:
         click.echo(f"namenode: {problem}", err=True)
-        sys.exit(UNEXPECTED)
+        sys.exit(end_code(problem) if serves else UNEXPECTED)
 
 
 async def _serve(conf: Configuration, stop: asyncio.Event) -> None:
@@ -198,7 +199,9 @@ async def _serve(conf: Configuration, stop: asyncio.Event) -> None:
         place = NameNodeIdentity.from_configuration(conf)
         access = check_exposure(conf, Daemon.NAMENODE, doors(conf, place))
         await run_namenode(conf, stop, access)
-    except (StorageError, ImageError, EditsError, ConfigurationError) as problem:
+    except (StorageError, ImageError, ConfigurationError) as problem:
+        raise ExitWith(end_code(problem), str(problem)) from problem
+    except EditsError as problem:  # of a journal, too, which may have others later
         raise ExitWith(UNEXPECTED, str(problem)) from problem
 
 

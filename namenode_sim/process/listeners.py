@@ -8,6 +8,7 @@ from ha.conf.configuration import Configuration
 from ha.conf.keys import cluster as keys
 from ha.conf.listening import Door, door_of, required_door
 from ha.conf.topology import HostPort
+from ha.daemon.end_code import end_code
 from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.http.pages import PageAnswer
 from ha.daemon.process import ExitWith
@@ -143,7 +144,7 @@ async def _listen(start: Callable[[str, int], Awaitable[int]], door: Door, what:
     except (OSError, OverflowError) as failure:
         reason = failure.strerror if isinstance(failure, OSError) else str(failure)
         raise ExitWith(
-            1,
+            end_code(failure),
             f"the NameNode cannot listen for {what} on {door.host}:{door.port}: {reason}. Nothing "
             "was changed. Is another NameNode running there? Otherwise correct the address.",
         ) from failure

@@ -221,12 +221,13 @@ class NameStorage:
         Raises:
             StorageError: when no directory took it.
         """
-        failed = []
+        failed, last = [], None
         for directory in self.directories:
             try:
                 _still_ours(directory)
                 write(directory / "current")
             except OSError as problem:
+                last = problem
                 log.warning("storage.directory_failed", path=str(directory), problem=str(problem))
                 failed.append(directory)
         left = tuple(path for path in self.directories if path not in failed)
@@ -235,7 +236,7 @@ class NameStorage:
                 self.directories[0],
                 "and all other name directories failed",
                 "See the log for each one's problem; nothing can be saved before that is mended.",
-            )
+            ) from last
         self.failed += tuple(path for path in failed if path not in self.failed)
         self.directories = left
 

@@ -16,6 +16,7 @@ from ha.conf.listening import Door
 from ha.console.exit_codes import UNEXPECTED
 from ha.console.log_options import log_options
 from ha.console.options import configuration
+from ha.daemon.end_code import end_code
 from ha.daemon.exposure import check_exposure
 from ha.daemon.facts import publish_facts
 from ha.daemon.http.endpoint import Endpoint
@@ -119,7 +120,7 @@ async def _serve(
             f"{keys.CHECKPOINT_WORK.name}.",
         ) from problem
     except OSError as problem:
-        raise ExitWith(UNEXPECTED, f"{problem}. Nothing was changed.") from problem
+        raise ExitWith(end_code(problem), f"{problem}. Nothing was changed.") from problem
     finally:
         if running is not None:
             running.cancel()

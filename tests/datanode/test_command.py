@@ -67,11 +67,11 @@ async def ended(arguments: list[str]) -> tuple[int | None, str]:
 
 
 REFUSED = {
-    "block tokens": ({"dfs.block.access.token.enable": "true"}, 1, "knows no block tokens"),
-    "a storage type": ({"dfs.datanode.data.dir": "[TAPE]/data"}, 1, "expected a path"),
-    "another file system": ({"dfs.datanode.data.dir": "s3://bucket/data"}, 1, "not a local"),
-    "no directory": ({"dfs.datanode.data.dir": ","}, 1, "names no directory"),
-    "encryption": ({"dfs.encrypt.data.transfer": "true"}, 1, "encrypts nothing"),
+    "block tokens": ({"dfs.block.access.token.enable": "true"}, 78, "knows no block tokens"),
+    "a storage type": ({"dfs.datanode.data.dir": "[TAPE]/data"}, 78, "expected a path"),
+    "another file system": ({"dfs.datanode.data.dir": "s3://bucket/data"}, 78, "not a local"),
+    "no directory": ({"dfs.datanode.data.dir": ","}, 78, "names no directory"),
+    "encryption": ({"dfs.encrypt.data.transfer": "true"}, 78, "encrypts nothing"),
     "a NameNode elsewhere, and no address": (
         {
             "dfs.namenode.rpc-address.ns1.nn1": "198.51.100.1:8020",

@@ -22,6 +22,7 @@ from ha.conf.listening import Door, required_door
 from ha.conf.topology import NameNodeAddress, local_namenode, nameservice_of
 from ha.console.log_options import log_options
 from ha.console.options import configuration
+from ha.daemon.end_code import end_code
 from ha.daemon.exposure import check_exposure
 from ha.daemon.facts import publish_facts
 from ha.daemon.http.endpoint import Endpoint
@@ -164,7 +165,8 @@ def zkfc(  # noqa: PLR0913 - its options
                         "Give one of --format-zk, --clear-zk and --check-zk",
                     )
         except ConfigurationError as failure:
-            raise ExitWith(process_format_zk.FAILED, str(failure)) from failure
+            code = process_format_zk.FAILED if once else end_code(failure)
+            raise ExitWith(code, str(failure)) from failure
         except ZooKeeperRefused as failure:
             raise ExitWith(process_format_zk.FAILED, str(failure)) from failure
         except ZooKeeperUnavailable as failure:

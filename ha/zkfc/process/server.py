@@ -10,6 +10,7 @@ import structlog
 
 from ha.conf.keys import cluster as keys
 from ha.conf.keys.candidate import MAX_CEDE, MAX_REQUESTS
+from ha.daemon.end_code import end_code
 from ha.daemon.process import ExitWith
 from ha.rpc.protocol import Call
 from ha.service.errors import AccessDenied, ServiceFailed
@@ -110,7 +111,7 @@ async def listen(
     except (OSError, ValueError, OverflowError) as failure:
         reason = failure.strerror if isinstance(failure, OSError) else str(failure)
         raise ExitWith(
-            1,
+            end_code(failure),
             f"Unable to start failover controller: cannot listen on {host}:{port} "
             f"({key or keys.ZKFC_PORT.name}): {reason}. Nothing was changed. Is another zkfc "
             f"running here? Otherwise correct the address",

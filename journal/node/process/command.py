@@ -18,6 +18,7 @@ from ha.conf.listening import Door, door_of, required_door
 from ha.conf.topology import HostPort
 from ha.console.log_options import log_options
 from ha.console.options import configuration
+from ha.daemon.end_code import end_code
 from ha.daemon.exposure import check_exposure
 from ha.daemon.facts import publish_facts
 from ha.daemon.logs import LogOptions, configure_logging
@@ -67,7 +68,7 @@ def journalnode(conf_dir: Path | None, overrides: tuple[str, ...], log_as: LogOp
                 SERVICE.ready()
                 await _serve(daemon.node, stop)
         except (ConfigurationError, StorageFailed, PortTaken) as failure:
-            raise ExitWith(1, str(failure)) from failure
+            raise ExitWith(end_code(failure), str(failure)) from failure
 
     sys.exit(run_daemon("journalnode", main, busy=True))
 

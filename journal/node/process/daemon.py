@@ -1,6 +1,8 @@
 """Put a JournalNode together: its journals, its gRPC server, its HTTP server."""
 
 import asyncio
+import errno
+import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -236,10 +238,25 @@ def _binding(key: str, host: str, port: int) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError) as failure:
+        told = failure if isinstance(failure, OSError) else _why_not_bound(host, port)
         raise PortTaken(
-            f"{key}: cannot listen on {host}:{port}: {failure}. No journal was changed. Stop what "
-            "listens there, or choose another port."
-        ) from failure
+            f"{key}: cannot listen on {host}:{port}: {told}. No journal was changed. Stop what "
+            "listens there, or correct the address."
+        ) from told
+
+
+def _why_not_bound(host: str, port: int) -> OSError:
+    """Return what the system says of an address, which gRPC does not."""
+    try:
+        for family, kind, protocol, _, address in socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        ):
+            with socket.socket(family, kind, protocol) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(address)
+    except OSError as failure:
+        return failure
+    return OSError(errno.EADDRINUSE, "the port was taken, and is free now")
 
 
 async def _prepare(endpoint: Endpoint, node: JournalNode) -> None:

@@ -3,7 +3,8 @@
 import asyncio
 import ssl
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -224,7 +225,7 @@ def test_a_daemon_says_at_its_start_and_once_that_its_certificate_does_not_count
     folder = authority.issue(Role.JOURNALNODE, "jn1", days=1)
     for start in (timedelta(days=2), timedelta(0)):
         ahead = [start]
-        files = TlsFiles(folder, 3600, clock=lambda ahead=ahead: now() + ahead[0])
+        files = TlsFiles(folder, 3600, clock=partial(_ahead_by, ahead))
         with structlog.testing.capture_logs() as logs:
             files.start()
             assert len(logs) == int(start > timedelta(0))
@@ -236,3 +237,7 @@ def test_a_daemon_says_at_its_start_and_once_that_its_certificate_does_not_count
         assert said["event"] == "security.certificate_not_valid"
         assert "nnha://c1/journalnode/jn1" in said["because"]
         assert "ended at" in said["because"]
+
+
+def _ahead_by(ahead: list[timedelta]) -> datetime:
+    return now() + ahead[0]

@@ -179,7 +179,7 @@ async def test_a_folder_that_cannot_be_used_is_one_clear_message(tmp_path: Path)
     started = await spawn(conf)
     async with asyncio.timeout(START_SECONDS):
         _, errors = await started.communicate()
-    assert started.returncode == 1
+    assert started.returncode == 78
     assert b"Not a directory" in errors
     assert b"Traceback" not in errors
 

@@ -157,7 +157,7 @@ async def test_no_daemon_starts_where_kerberos_is_asked_for(
         stderr=asyncio.subprocess.PIPE,
     )
     _, told = await process.communicate()
-    assert process.returncode == 1
+    assert process.returncode == 78
     last = told.decode().splitlines()[-1]
     assert f"hdfs-site.xml line 1: {name} is kerberos, but nnha has no Kerberos" in last
     assert f"The {command[0]} does not start. " in last

@@ -237,13 +237,13 @@ async def test_a_damaged_image_ends_it_with_the_message_of_always(tmp_path: Path
             await ended
 
 
-async def test_the_command_ends_with_1_where_the_image_is_damaged(tmp_path: Path) -> None:
+async def test_the_command_ends_with_78_where_the_image_is_damaged(tmp_path: Path) -> None:
     async with slow_start(tmp_path) as (servers, _, image):
         command = asyncio.create_task(servers.command())
         await page(servers.place().address.http, "/livez")
         await image.give(image.content[:-1])
         code, text = await command
-        assert code == 1
+        assert code == 78
         assert "is corrupt: its MD5 digest is" in text.splitlines()[-1]
 
 
