@@ -33,6 +33,9 @@ class Entry:
 
 COMMANDS: Mapping[str, Entry] = {
     "status": Entry("ha.cli.status.command:status", "Show the whole cluster on one screen."),
+    "datanodes": Entry(
+        "ha.cli.status.datanodes:datanodes", "List the DataNodes: state, last contact, volumes."
+    ),
     "switchover": Entry(
         "ha.cli.operate.switchover:switchover", "Have the active NameNode hand over to another."
     ),

@@ -2,6 +2,53 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from typing import Final
+
+from ha.notices.codec import entry
+
+MOST_NAMED: Final = 3
+"""How many silent or failing DataNodes a problem names."""
+_HADOOP: Final = {
+    "live_datanodes": "NumLiveDataNodes",
+    "stale_datanodes": "StaleDataNodes",
+    "dead_datanodes": "NumDeadDataNodes",
+    "capacity_bytes": "CapacityTotal",
+    "used_bytes": "CapacityUsed",
+    "remaining_bytes": "CapacityRemaining",
+    "blocks": "BlocksTotal",
+    "under_replicated": "UnderReplicatedBlocks",
+    "missing": "MissingBlocks",
+    "corrupt": "CorruptBlocks",
+    "failed_volumes": "VolumeFailuresTotal",
+}
+"""What the bean FSNamesystem of Hadoop's NameNode calls the counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeView:
+    """One volume of a DataNode: its room in bytes, and how many replicas are on it."""
+
+    uuid: str
+    type: str
+    failed: bool
+    capacity_bytes: int
+    used_bytes: int
+    remaining_bytes: int
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class DatanodeView:
+    """One DataNode; ``state`` is live, stale or dead."""
+
+    uuid: str
+    host: str
+    address: str
+    state: str
+    last_contact_seconds: float
+    blocks: int
+    failed_volumes: int
+    volumes: tuple[VolumeView, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -9,7 +56,8 @@ class FilesView:
     """Counts of DataNodes and blocks, and sizes in bytes.
 
     ``safe_mode`` is what safe mode waits for, None where it is off.  ``missing`` blocks have no
-    usable replica, ``under_replicated`` ones too few.  ``undrained`` DataNodes may still carry out
+    usable replica on a DataNode that is heard, ``under_replicated`` ones too few.  ``datanodes``
+    are the worst 500.  ``undrained`` DataNodes may still carry out
     deletions that the former active ordered; an older NameNode does not report them.
     """
 
@@ -25,6 +73,13 @@ class FilesView:
     missing: int
     corrupt: int
     undrained_datanodes: int = 0
+    failed_volumes: int = 0
+    datanodes: tuple[DatanodeView, ...] = ()
+
+    @property
+    def heard_datanodes(self) -> int:
+        """The live ones that are not stale."""
+        return self.live_datanodes - self.stale_datanodes
 
 
 def files_view(found: object) -> FilesView | None:
@@ -32,22 +87,52 @@ def files_view(found: object) -> FilesView | None:
     if not isinstance(found, Mapping):
         return None
     numbers = {field.name: found.get(field.name, field.default) for field in fields(FilesView)}
-    safe_mode = numbers.pop("safe_mode")
+    safe_mode, listed = numbers.pop("safe_mode"), numbers.pop("datanodes")
     if not all(isinstance(number, int) for number in numbers.values()):
         return None
-    return FilesView(safe_mode if isinstance(safe_mode, str) else None, **numbers)
+    nodes = (entry(DatanodeView, one) for one in (listed if isinstance(listed, list) else ()))
+    return FilesView(
+        safe_mode if isinstance(safe_mode, str) else None,
+        **numbers,
+        datanodes=tuple(node for node in nodes if node is not None),
+    )
+
+
+def files_of_hadoop(bean: Mapping[str, object], safe_mode: str | None) -> FilesView | None:
+    """Read the bean FSNamesystem of Hadoop's NameNode; return None if it is not valid."""
+    return files_view(
+        {name: bean.get(theirs) for name, theirs in _HADOOP.items()} | {"safe_mode": safe_mode}
+    )
 
 
 def problems_of_files(files: FilesView) -> Iterator[str]:
     """Yield what is wrong with blocks and DataNodes, the worst first."""
     if files.missing:
-        yield f"{files.missing:,} blocks have no usable replica: their files cannot be read whole"
+        yield f"{_blocks(files.missing)} no usable replica: their files cannot be read whole"
+    if not files.heard_datanodes and (files.blocks or files.stale_datanodes):
+        yield "no DataNode is heard: no data can be read or written  → start the DataNodes"
     if files.safe_mode is not None:
         yield f"safe mode is on: {' '.join(files.safe_mode.split())}"
     if files.dead_datanodes:
         yield f"{_count(files.dead_datanodes, 'DataNode')} dead: not heard of for too long"
+    if files.stale_datanodes:
+        silent = [
+            f"{one.host} for {one.last_contact_seconds:.0f} s"
+            for one in files.datanodes
+            if one.state == "stale"
+        ]
+        named = f": {', '.join(silent[:MOST_NAMED])}" if silent else ""
+        yield f"{_count(files.stale_datanodes, 'DataNode')} silent{named}  → nnha datanodes"
+    if files.corrupt:
+        yield f"{_blocks(files.corrupt)} damaged replicas"
     if files.under_replicated:
-        yield f"{files.under_replicated:,} blocks have too few replicas; they are being copied"
+        copied = "" if files.stale_datanodes else "; they are being copied"
+        yield f"{_blocks(files.under_replicated)} too few replicas{copied}"
+    if files.failed_volumes:
+        failing = [one.host for one in files.datanodes if one.failed_volumes][:MOST_NAMED]
+        where = f" on {', '.join(failing)}" if failing else ""
+        noun = "volume has" if files.failed_volumes == 1 else "volumes have"
+        yield f"{files.failed_volumes} {noun} failed{where}  → nnha datanodes"
 
 
 def lines_of_files(files: FilesView) -> Iterator[str]:
@@ -83,3 +168,7 @@ def size_text(number: int) -> str:
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what} is" if number == 1 else f"{number} {what}s are"
+
+
+def _blocks(number: int) -> str:
+    return "1 block has" if number == 1 else f"{number:,} blocks have"

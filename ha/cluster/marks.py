@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Final
 
 from ha.cluster.candidates import Readiness
+from ha.cluster.files_view import DatanodeView
 from ha.cluster.unreachable import Absence, absence_of
 from ha.cluster.verdict import Condition, Verdict
 from ha.cluster.view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow, ZooKeeperRow
@@ -55,7 +56,7 @@ def of_verdict(found: Verdict) -> Mark:
             return Mark(Kind.WARNING, found.text)
         case Condition.UNKNOWN:
             return Mark(Kind.UNKNOWN, found.text)
-        case Condition.NOT_SERVING | Condition.TWO_ACTIVE:
+        case Condition.NOT_SERVING | Condition.TWO_ACTIVE | Condition.UNREADABLE:
             return Mark(Kind.BAD, found.text)
 
 
@@ -75,6 +76,17 @@ def of_namenode(row: NameNodeRow) -> Mark:
             return Mark(Kind.UNKNOWN, "not told")
         case other:
             return Mark(Kind.WARNING, other)
+
+
+def of_datanode(row: DatanodeView) -> Mark:
+    """Return the mark of a DataNode: a stale one is silent, and a dead one is given up."""
+    match row.state:
+        case "live":
+            return Mark(Kind.WARNING if row.failed_volumes else Kind.GOOD, row.state)
+        case "stale":
+            return Mark(Kind.WARNING, row.state)
+        case other:
+            return Mark(Kind.BAD, other)
 
 
 def of_zkfc(row: ZkfcRow) -> Mark:

@@ -9,7 +9,7 @@ from typing import Final
 
 from ha.cluster import query
 from ha.cluster.daemon_fields import checkpoint_view
-from ha.cluster.files_view import files_view
+from ha.cluster.files_view import files_of_hadoop, files_view
 from ha.cluster.view import HADOOP, NameNodeRow
 from ha.conf.topology import HostPort, NameNodeAddress
 from ha.notices.codec import entries, entry
@@ -17,6 +17,7 @@ from ha.service.client import ServiceClient
 from ha.service.model import ServiceStatus
 
 _INFO = "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
+_BLOCKS = "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystem"
 _OFF = ("", "OFF")
 _ENTRIES: Final = (
     "epoch", "last_txid", "journal", "activity", "progress", "read_lease_valid", "daemon",
@@ -68,16 +69,23 @@ async def _service_status(look: query.Look, address: HostPort) -> ServiceStatus:
 async def _of_hadoop(look: query.Look, node: NameNodeAddress, row: NameNodeRow) -> NameNodeRow:
     """Read the transactions of Hadoop's NameNode from its bean: it has no status page of ours."""
     try:
-        page = await look.ask(query.fetch_object(node.http, _INFO))
+        bean = _first_bean(await look.ask(query.fetch_object(node.http, _INFO)))
+        blocks = _first_bean(await look.ask(query.fetch_object(node.http, _BLOCKS)))
     except query.NoAnswer as failure:
         return dataclasses.replace(row, note=f"neither /status nor /jmx: {failure}")
-    beans = page.get("beans")
-    bean = beans[0] if isinstance(beans, list) and beans and isinstance(beans[0], dict) else {}
     version = entry(str, bean.get("SoftwareVersion")) or entry(str, bean.get("Version")) or ""
     safe_mode = entry(str, bean.get("Safemode")) or ""
     software = f"{HADOOP} {version.partition(',')[0]}".strip()
     note = software if safe_mode in _OFF else f"{software}, in safe mode"
-    return dataclasses.replace(row, software=software, last_txid=_last_txid(bean), note=note)
+    files = files_of_hadoop(blocks, None if safe_mode in _OFF else safe_mode)
+    return dataclasses.replace(
+        row, software=software, last_txid=_last_txid(bean), note=note, files=files
+    )
+
+
+def _first_bean(page: Mapping[str, object]) -> Mapping[str, object]:
+    beans = page.get("beans")
+    return beans[0] if isinstance(beans, list) and beans and isinstance(beans[0], dict) else {}
 
 
 def _last_txid(bean: Mapping[str, object]) -> int | None:

@@ -68,8 +68,12 @@ def problems_of_roles(view: ClusterView) -> Iterator[str]:
 
 
 def _of_files(view: ClusterView) -> Iterator[str]:
-    if view.active is not None and view.active.files is not None:
+    if view.active is None:
+        return
+    if view.active.files is not None:
         yield from problems_of_files(view.active.files)
+    elif view.active.software is None and view.active.note is not None:
+        yield f"whether files can be read is not known: {view.active.note}"
 
 
 def _of_the_journal(view: ClusterView) -> Iterator[str]:

@@ -17,6 +17,8 @@ class Condition(StrEnum):
     """One NameNode is active, and edits can be written as far as is known."""
     READ_ONLY = "read only"
     """One NameNode is active and in safe mode."""
+    UNREADABLE = "data unreadable"
+    """One NameNode is active, and blocks have no replica that can be read."""
     TAKING_OVER = "taking over"
     NOT_SERVING = "not serving"
     """No NameNode is active, or no edit can be written."""
@@ -63,6 +65,8 @@ def _condition(view: ClusterView) -> Condition:
     if view.journal_lost:
         return Condition.NOT_SERVING
     files = view.active.files
+    if files is not None and (files.missing or (files.blocks and not files.heard_datanodes)):
+        return Condition.UNREADABLE
     if files is not None and files.safe_mode is not None:
         return Condition.READ_ONLY
     return Condition.SERVING
@@ -81,6 +85,8 @@ def _text(view: ClusterView, condition: Condition) -> str:
             return f"SERVING{_failover(view)}"
         case Condition.READ_ONLY:
             return f"READ ONLY, in safe mode{_failover(view)}"
+        case Condition.UNREADABLE:
+            return f"FILES CANNOT BE READ: {_unreadable(view)}{_failover(view)}"
         case Condition.TAKING_OVER:
             return _takeover(view)
         case Condition.NOT_SERVING if view.active is not None:
@@ -110,6 +116,14 @@ def _failover(view: ClusterView) -> str:
             return "; whether a failover could follow is not known"
 
 
+def _unreadable(view: ClusterView) -> str:
+    files = view.active.files if view.active is not None else None
+    if files is None or not files.heard_datanodes:
+        return "no DataNode is heard"
+    blocks = "1 block has" if files.missing == 1 else f"{files.missing:,} blocks have"
+    return f"{blocks} no usable replica"
+
+
 def _takeover(view: ClusterView) -> str:
     row = taking_over(view)
     assert row is not None  # it is what makes the condition
@@ -122,7 +136,7 @@ def _reasons(view: ClusterView, condition: Condition) -> Iterator[str]:
         yield no_answer_message(view)
         return
     match condition:
-        case Condition.SERVING | Condition.READ_ONLY:
+        case Condition.SERVING | Condition.READ_ONLY | Condition.UNREADABLE:
             yield from failover_blockers(view) if view.automatic_failover else ()
         case Condition.TAKING_OVER:
             return

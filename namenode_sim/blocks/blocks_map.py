@@ -4,6 +4,7 @@ See docs/reference/blocks.md#the-map.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -14,6 +15,19 @@ from namenode_sim.blocks.columns import CELLS
 from namenode_sim.blocks.index import Ids, Mask, Slots
 from namenode_sim.blocks.parts import Parts, check, check_slots
 from namenode_sim.blocks.storages import StorageTable
+
+
+@dataclass(frozen=True, slots=True)
+class HeardReplicas:
+    """Columns about blocks: how many replicas are on storages that are heard, and are to be.
+
+    ``ordinary``: the block is complete, and its flags have nothing else to be looked at.
+    """
+
+    slots: Slots
+    ordinary: Mask
+    replicas: npt.NDArray[np.int64]
+    expected: npt.NDArray[np.uint16]
 
 
 class BlocksMap:
@@ -160,6 +174,17 @@ class BlocksMap:
         odd = ~fine & (ids > 0)  # those of striped groups are below 0, an empty row has 0
         found: list[int] = (np.flatnonzero(odd) + start).tolist()
         return found
+
+    def count_heard(self, slots: Slots, heard: Mask) -> "HeardReplicas":
+        """Count the replicas of blocks on the storages that ``heard`` has True for, by number."""
+        columns = self._columns
+        cells = np.frombuffer(columns.storages, np.uint16).reshape(-1, CELLS)[slots]
+        return HeardReplicas(
+            slots,
+            np.frombuffer(columns.flags, np.uint8)[slots] == 0,
+            heard[cells].sum(axis=1),
+            np.frombuffer(columns.expected, np.uint16)[slots],
+        )
 
     # ---- whether all of this agrees ----
 

@@ -28,6 +28,7 @@ from namenode_sim.datanodes.draining import DrainRules, awaits_drain, note_order
 from namenode_sim.datanodes.files_summary import files_summary
 from namenode_sim.datanodes.liveness import LOOK_SECONDS, LivenessRules, Watch
 from namenode_sim.datanodes.model import Node, StorageState
+from namenode_sim.datanodes.reachable import Lacking, count_lacking
 from namenode_sim.datanodes.redundancy import Redundancy
 from namenode_sim.datanodes.redundancy_check import RedundancyRules
 from namenode_sim.datanodes.registry import Registration, RegistryRules, check_namespace, register
@@ -37,6 +38,8 @@ from namenode_sim.term.role import Role
 log = structlog.get_logger()
 
 SHOWN_BLOCKS: Final = 20
+REST: Final = 50
+"""A count of what lacks replicas is kept for this number of times that it took."""
 _KINDS: Final = {
     datanode_commands.Delete: "delete",
     datanode_commands.Transfer: "copies",
@@ -112,6 +115,8 @@ class Keeper:
         self.upkeep = Upkeep(Redundancy(cluster, rules.redundancy), cluster.blocks.map, clock)
         self.drain_check = DrainCheck(cluster, rules.draining, clock, read)
         self._watch = Watch.begun(clock())
+        self._counted: Lacking | None = None
+        self._count_again = 0.0
         cluster.registered_by = clock() + rules.liveness.dead_seconds
         cluster.on_damage = _log_damage
 
@@ -254,7 +259,18 @@ class Keeper:
         """Return what operators are shown of blocks and DataNodes."""
         tip = self.safe_mode.tip() or None
         rules = self.rules
-        return files_summary(self.cluster, rules.liveness, rules.draining, tip, self._clock())
+        now = self._clock()
+        return files_summary(
+            self.cluster, rules.liveness, rules.draining, tip, now, self._lacking(now)
+        )
+
+    def _lacking(self, now: float) -> Lacking:
+        """Count what lacks replicas; a count that took long is kept for a while."""
+        if self._counted is None or now >= self._count_again:
+            pending = self.upkeep.redundancy.pending
+            self._counted = count_lacking(self.cluster, pending, self.rules.liveness, now)
+            self._count_again = now + REST * (self._clock() - now)
+        return self._counted
 
     def duties(self) -> dict[str, Coroutine[Any, Any, None]]:
         """Return what is to run as long as the NameNode does, by name."""
@@ -273,6 +289,7 @@ class Keeper:
             metrics.measure(self.cluster, self.rules.liveness, self._clock())
             metrics.UNDRAINED.set(undrained(self.cluster, self.rules.draining))
             metrics.measure_redundancy(self.cluster, self.upkeep.redundancy)
+            metrics.measure_lacking(self._lacking(self._clock()))
             await asyncio.sleep(self.safe_mode.look_again_seconds)
 
     def look(self) -> None:

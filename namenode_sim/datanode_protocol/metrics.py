@@ -5,6 +5,7 @@ from prometheus_client import Counter, Gauge, Histogram
 from namenode_sim.blocks.needed import Priority
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.liveness import LivenessRules
+from namenode_sim.datanodes.reachable import Lacking
 from namenode_sim.datanodes.redundancy import Redundancy
 
 DATANODES = Gauge("nnha_datanodes", "DataNodes that have registered", ["state"])
@@ -25,6 +26,18 @@ MISSING_SINGLE = Gauge(
     "nnha_missing_blocks_with_replication_one", "Missing blocks that were to have one replica"
 )
 CORRUPT = Gauge("nnha_corrupt_blocks", "Blocks with replicas that are known to be corrupt")
+UNREADABLE = Gauge(
+    "nnha_unreadable_blocks",
+    "Complete blocks of which no DataNode that is heard has a good replica",
+)
+UNDER_REPLICATED = Gauge(
+    "nnha_under_replicated_blocks",
+    "Complete blocks with too few replicas on DataNodes that are heard",
+)
+FAILED_VOLUMES = Gauge("nnha_datanodes_failed_volumes", "Failed volumes of live DataNodes")
+CAPACITY = Gauge(
+    "nnha_datanodes_bytes", "Room of the live DataNodes: capacity, used, remaining", ["what"]
+)
 EXCESS = Gauge("nnha_doomed_replicas", "Replicas of blocks whose deletion is not reported yet")
 POSTPONED = Gauge(
     "nnha_postponed_blocks", "Blocks whose deletions wait for reports since this NameNode is active"
@@ -54,6 +67,11 @@ def measure(cluster: Cluster, liveness: LivenessRules, now: float) -> None:
     DATANODES.labels("live").set(len(alive) - stale)
     DATANODES.labels("stale").set(stale)
     DATANODES.labels("dead").set(len(nodes) - len(alive))
+    FAILED_VOLUMES.set(sum(node.failed_volumes for node in alive))
+    rooms = [storage.room for node in alive for storage in node.storages.values()]
+    CAPACITY.labels("capacity").set(sum(room.capacity for room in rooms))
+    CAPACITY.labels("used").set(sum(room.used for room in rooms))
+    CAPACITY.labels("remaining").set(sum(room.remaining for room in rooms))
     SAFE_MODE.set(cluster.safe_mode.is_on())
     SAFE_BLOCKS.set(blocks.map.safe_counts()[1])
     BLOCKS.set(blocks.map.block_count())
@@ -73,3 +91,9 @@ def measure_redundancy(cluster: Cluster, redundancy: Redundancy) -> None:
     POSTPONED.set(len(blocks.rechecks.postponed))
     PENDING.set(len(redundancy.pending))
     TIMEOUTS.set(redundancy.timeouts)
+
+
+def measure_lacking(lacking: Lacking) -> None:
+    """Show how many blocks lack replicas if silent DataNodes hold none."""
+    UNREADABLE.set(lacking.missing)
+    UNDER_REPLICATED.set(lacking.under_replicated)

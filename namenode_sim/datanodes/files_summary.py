@@ -4,11 +4,17 @@ See docs/reference/datanodes.md#what-operators-see.
 """
 
 from collections.abc import Mapping
+from typing import Final
 
-from namenode_sim.blocks.needed import Priority
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.draining import DrainRules, undrained
 from namenode_sim.datanodes.liveness import LivenessRules
+from namenode_sim.datanodes.model import Node, NodeStorage, StorageState
+from namenode_sim.datanodes.reachable import Lacking
+
+SHOWN_DATANODES: Final = 500
+"""The most DataNodes that are listed, so that the page stays below a mebibyte."""
+_WORST: Final = ("dead", "stale", "live")
 
 
 def files_summary(
@@ -17,15 +23,19 @@ def files_summary(
     draining: DrainRules,
     safe_mode: str | None,
     now: float,
+    lacking: Lacking,
 ) -> Mapping[str, object]:
     """Count DataNodes and blocks, and sizes in bytes; ``safe_mode`` is what safe mode waits for.
 
-    Only the active judges what lacks replicas.
+    Only the active judges what lacks replicas. DataNodes are listed with the worst first.
     """
     nodes, blocks = cluster.nodes.values(), cluster.blocks
     alive = [node for node in nodes if node.alive]
     rooms = [storage.room for node in alive for storage in node.storages.values()]
-    missing = blocks.needed.size(Priority.MISSING)
+    states = {node.id.uuid: _state(node, liveness, now) for node in nodes}
+    listed = sorted(
+        nodes, key=lambda node: (_WORST.index(states[node.id.uuid]), node.id.host, node.id.uuid)
+    )
     return {
         "safe_mode": safe_mode,
         "live_datanodes": len(alive),
@@ -36,7 +46,43 @@ def files_summary(
         "used_bytes": sum(room.used for room in rooms),
         "remaining_bytes": sum(room.remaining for room in rooms),
         "blocks": blocks.map.block_count(),
-        "under_replicated": len(blocks.needed) - missing,
-        "missing": missing,
+        "under_replicated": lacking.under_replicated,
+        "missing": lacking.missing,
         "corrupt": blocks.map.corrupt_count(),
+        "failed_volumes": sum(node.failed_volumes for node in alive),
+        "datanodes": [
+            _datanode(node, states[node.id.uuid], now) for node in listed[:SHOWN_DATANODES]
+        ],
+    }
+
+
+def _state(node: Node, liveness: LivenessRules, now: float) -> str:
+    if not node.alive:
+        return "dead"
+    return "stale" if liveness.is_stale(node, now) else "live"
+
+
+def _datanode(node: Node, state: str, now: float) -> Mapping[str, object]:
+    return {
+        "uuid": node.id.uuid,
+        "host": node.id.host,
+        "address": node.id.transfer_address,
+        "state": state,
+        "last_contact_seconds": round(max(0.0, now - node.last_heard), 1),
+        "blocks": sum(len(storage.held.slots) for storage in node.storages.values()),
+        "failed_volumes": node.failed_volumes,
+        "volumes": [_volume(storage) for storage in node.storages.values()],
+    }
+
+
+def _volume(storage: NodeStorage) -> Mapping[str, object]:
+    room = storage.room
+    return {
+        "uuid": storage.uuid,
+        "type": storage.type.name,
+        "failed": storage.state is StorageState.FAILED,
+        "capacity_bytes": room.capacity,
+        "used_bytes": room.used,
+        "remaining_bytes": room.remaining,
+        "blocks": len(storage.held.slots),
     }

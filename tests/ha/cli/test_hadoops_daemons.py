@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ha.cli.operate.plan.handover import HandoverPlan, plan_switchover
 from ha.cluster.candidates import candidates_of
+from ha.cluster.files_view import FilesView
 from ha.cluster.unreachable import NOT_RUNNING
 from ha.cluster.view import NameNodeRow
 from tests.ha.cli.nnha_run import nnha
@@ -27,6 +28,13 @@ BEAN = {
     ),
 }
 
+BLOCKS = {
+    "name": "Hadoop:service=NameNode,name=FSNamesystem",
+    "NumLiveDataNodes": 3, "StaleDataNodes": 1, "NumDeadDataNodes": 2, "CapacityTotal": 90,
+    "CapacityUsed": 30, "CapacityRemaining": 60, "BlocksTotal": 7, "UnderReplicatedBlocks": 4,
+    "MissingBlocks": 1, "CorruptBlocks": 2, "VolumeFailuresTotal": 5,
+}  # fmt: skip
+
 
 @asynccontextmanager
 async def page_of_hadoop() -> AsyncIterator[int]:
@@ -35,7 +43,11 @@ async def page_of_hadoop() -> AsyncIterator[int]:
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         request = await reader.readuntil(b"\r\n\r\n")
         found = request.startswith(b"GET /jmx?")
-        body = json.dumps({"beans": [BEAN]}).encode() if found else b"<html>not found</html>"
+        body = (
+            json.dumps({"beans": [BLOCKS if b"FSName" in request else BEAN]}).encode()
+            if found
+            else b"<html>not found</html>"
+        )
         head = "HTTP/1.0 200 OK" if found else "HTTP/1.0 404 Not Found"
         writer.write(f"{head}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
         await writer.drain()
@@ -56,6 +68,7 @@ async def test_a_namenode_of_hadoops_is_asked_for_its_bean(
     assert "Hadoop 3.5.0, in safe mode" in text_of(view)
     assert " 404" not in text_of(view)  # a port may have these digits
     assert view.lag(row) == 289
+    assert row.files == FilesView(BEAN["Safemode"], 3, 1, 2, 90, 30, 60, 7, 4, 1, 2, 0, 5)
     assert view.namenodes[0].software == "nnha"
 
 

@@ -1,10 +1,14 @@
 """The first line about a cluster, as a table of situations."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from ha.cli.explain.doctor.cluster import check_cluster
 from ha.cluster.candidates import Readiness
+from ha.cluster.check_result import Severity
+from ha.cluster.problems import problems
 from ha.cluster.verdict import Condition, verdict
 from ha.cluster.view import ClusterView
 from tests.ha.cli.plan_views import ALL_SILENT, HUNG, NOBODY, UNREADY, by_hand, with_namenode
@@ -101,3 +105,78 @@ def test_reasons_say_why_it_is_no_better(
     assert found.failover is failover
     assert len(found.reasons) == len(beginnings)
     assert all(one.startswith(begin) for one, begin in zip(found.reasons, beginnings, strict=True))
+
+
+HEARD = replace(FILES, live_datanodes=3, stale_datanodes=0, dead_datanodes=0, blocks=10)
+DATA = {
+    "all can be read": ({}, Condition.SERVING, "SERVING", []),
+    "no block, and no DataNode ever": (
+        {"live_datanodes": 0, "blocks": 0}, Condition.SERVING, "SERVING", [],
+    ),
+    "blocks, and no DataNode ever": (
+        {"live_datanodes": 0}, Condition.UNREADABLE, "FILES CANNOT BE READ: no DataNode is heard",
+        ["no DataNode is heard"],
+    ),
+    "blocks, no DataNode ever, and safe mode": (
+        {"live_datanodes": 0, "safe_mode": "it waits"}, Condition.UNREADABLE,
+        "FILES CANNOT BE READ: no DataNode is heard", ["no DataNode is heard", "safe mode is on"],
+    ),
+    "all are stale": (
+        {"stale_datanodes": 3, "missing": 10}, Condition.UNREADABLE,
+        "FILES CANNOT BE READ: no DataNode is heard",
+        ["10 blocks have no usable replica", "no DataNode is heard", "3 DataNodes are silent"],
+    ),
+    "all are stale, and there is no block": (
+        {"stale_datanodes": 3, "blocks": 0}, Condition.SERVING, "SERVING",
+        ["no DataNode is heard", "3 DataNodes are silent"],
+    ),
+    "all are dead": (
+        {"live_datanodes": 0, "dead_datanodes": 3, "missing": 10}, Condition.UNREADABLE,
+        "FILES CANNOT BE READ: no DataNode is heard",
+        ["10 blocks have no usable replica", "no DataNode is heard", "3 DataNodes are dead"],
+    ),
+    "one block is lost": (
+        {"missing": 1}, Condition.UNREADABLE, "FILES CANNOT BE READ: 1 block has no usable replica",
+        ["1 block has no usable replica"],
+    ),
+    "one is stale": (
+        {"stale_datanodes": 1, "under_replicated": 4}, Condition.SERVING, "SERVING",
+        ["1 DataNode is silent", "4 blocks have too few replicas"],
+    ),
+    "one block has a damaged replica": (
+        {"corrupt": 1}, Condition.SERVING, "SERVING", ["1 block has damaged replicas"],
+    ),
+    "one volume has failed": (
+        {"failed_volumes": 1}, Condition.SERVING, "SERVING", ["1 volume has failed"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "condition", "text", "beginnings"), DATA.values(), ids=DATA)
+def test_what_cannot_be_read_is_never_healthy(
+    changes: dict[str, Any], condition: Condition, text: str, beginnings: list[str]
+) -> None:
+    first, second = HEALTHY.namenodes
+    view = replace(HEALTHY, namenodes=(replace(first, files=replace(HEARD, **changes)), second))
+    assert verdict(view).condition is condition
+    assert verdict(view).text == f"{text}, and a failover could follow"
+    found = problems(view)
+    assert len(found) == len(beginnings)
+    for one, beginning in zip(found, beginnings, strict=True):
+        assert one.startswith(beginning)
+    wanted = {
+        (False, False): Severity.OK,
+        (True, False): Severity.WARN,
+        (True, True): Severity.FAIL,
+    }[bool(found), condition is Condition.UNREADABLE]
+    judged = {one.verdict for one in check_cluster(view) if one.check == "data"}
+    assert judged == {wanted}
+
+
+def test_where_the_page_of_the_active_fails_the_data_is_not_called_healthy() -> None:
+    first, second = HEALTHY.namenodes
+    silent = replace(first, files=None, software=None, note="status page: HTTP 401")
+    view = replace(HEALTHY, namenodes=(silent, second))
+    assert problems(view) == ("whether files can be read is not known: status page: HTTP 401",)
+    (found,) = [one for one in check_cluster(view) if one.check == "data"]
+    assert found.verdict is Severity.UNKNOWN

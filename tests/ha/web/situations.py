@@ -39,6 +39,26 @@ FILES: Final = FilesView(
     corrupt=0,
 )
 
+NODES: Final = [
+    {
+        "uuid": "u3", "host": "d3.example", "address": "10.0.0.3:9866", "state": "stale",
+        "last_contact_seconds": 41.2, "blocks": 4000, "failed_volumes": 1,
+        "volumes": [
+            {
+                "uuid": f"v{number}", "type": "DISK", "failed": number == 2,
+                "capacity_bytes": 4 << 40, "used_bytes": number << 40, "remaining_bytes": 1 << 40,
+                "blocks": 2000,
+            }
+            for number in (1, 2)
+        ],
+    },
+    {
+        "uuid": "u1", "host": "d1.example", "address": "10.0.0.1:9866", "state": "live",
+        "last_contact_seconds": 1.0, "blocks": 0, "failed_volumes": 0, "volumes": [],
+    },
+]  # fmt: skip
+"""As the NameNode's page lists them."""
+
 
 def daemon(pid: int) -> DaemonView:
     return DaemonView("0.2.0", "unknown", pid, "2026-11-18T10:11:02.004Z", "5ae2fbd1c0de0001", ())

@@ -6,6 +6,7 @@ import pytest
 
 from ha.cluster import marks
 from ha.cluster.candidates import Readiness
+from ha.cluster.files_view import DatanodeView
 from ha.cluster.marks import Kind, Mark
 from ha.cluster.unreachable import ANSWERS_WITH_AN_ERROR, NO_ANSWER, NOT_RUNNING
 from ha.cluster.verdict import Condition, Verdict
@@ -33,6 +34,7 @@ VERDICTS = {
     (Condition.SERVING, Readiness.BLOCKED): Kind.WARNING,
     (Condition.SERVING, Readiness.UNKNOWN): Kind.WARNING,
     (Condition.READ_ONLY, Readiness.READY): Kind.WARNING,
+    (Condition.UNREADABLE, Readiness.READY): Kind.BAD,
     (Condition.TAKING_OVER, Readiness.READY): Kind.WARNING,
     (Condition.UNKNOWN, Readiness.READY): Kind.UNKNOWN,
     (Condition.NOT_SERVING, Readiness.READY): Kind.BAD,
@@ -131,3 +133,17 @@ def test_the_marks_of_servers_of_zookeeper_and_of_records() -> None:
     assert marks.of_record(record) == Mark(Kind.GOOD, "succeeded")
     failed = replace(record, result=FailoverResult.FAILED)
     assert marks.of_record(failed) == Mark(Kind.BAD, "failed")
+
+
+DATANODES = {
+    ("live", 0): Kind.GOOD,
+    ("live", 1): Kind.WARNING,
+    ("stale", 0): Kind.WARNING,
+    ("dead", 0): Kind.BAD,
+}
+
+
+@pytest.mark.parametrize(("state", "failed"), DATANODES)
+def test_a_datanodes_mark(state: str, failed: int) -> None:
+    row = DatanodeView("u", "d1", "10.0.0.1:9866", state, 1.0, 0, failed, ())
+    assert marks.of_datanode(row) == Mark(DATANODES[state, failed], state)

@@ -1,15 +1,16 @@
 """What the sections of a page say, and what they leave to others."""
 
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from markupsafe import Markup
 
 from ha.cluster.daemon_fields import CheckpointView
+from ha.cluster.files_view import files_view
 from ha.cluster.view import ClusterView
 from ha.web.render import ASSETS, MOST_CHARACTERS, Renderer, digest, printable
-from tests.ha.web.situations import HEALTHY, HISTORY, NOW, SITUATIONS
+from tests.ha.web.situations import FILES, HEALTHY, HISTORY, NODES, NOW, SITUATIONS
 
 
 def section(view: ClusterView, name: str, node: str | None = None) -> str:
@@ -177,3 +178,17 @@ def test_the_addresses_of_assets_change_with_what_they_hold() -> None:
     html = renderer.message("prod", "Not found", "There is no such page.", NOW)
     (stamp,) = re.findall(r'href="/web\.css\?([0-9a-f]+)"', html)
     assert len(stamp) == 12
+
+
+def test_datanodes_are_a_table() -> None:
+    files = files_view(asdict(FILES) | {"datanodes": NODES})
+    nn1 = replace(HEALTHY.namenodes[0], files=files)
+    html = section(replace(HEALTHY, namenodes=(nn1, HEALTHY.namenodes[1])), "files")
+    table = html[html.index("<h2>DataNodes") :]
+    rows = re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)[1:]
+    told = [" ".join(re.sub("<[^>]*>", " ", row).split()) for row in rows]
+    assert told == [
+        "d3.example 10.0.0.3:9866 ▲ stale 41 s ago 4,000 2, 1 failed 3T of 8T",
+        "d1.example 10.0.0.1:9866 ● live 1 s ago 0 0 0B of 0B",
+    ]
+    assert "<h2>DataNodes" not in section(HEALTHY, "files")

@@ -1,21 +1,29 @@
 """The summary of blocks and DataNodes for operators."""
 
 import dataclasses
+from collections.abc import Mapping
 
-from ha.cluster.files_view import FilesView, files_view
+import pytest
+
+from ha.cluster.files_view import FilesView, VolumeView, files_view
 from namenode_sim.datanodes.draining import DrainRules
 from namenode_sim.datanodes.files_summary import files_summary
 from namenode_sim.datanodes.liveness import LivenessRules
-from namenode_sim.datanodes.model import Room
-from tests.namenode_sim.datanodes.few_nodes import Few
+from namenode_sim.datanodes.model import Room, StorageState
+from namenode_sim.datanodes.reachable import count_lacking
+from tests.namenode_sim.datanodes.few_nodes import BLOCK, Few
 
 ROOM = Room(capacity=1000, used=10, remaining=900)
 
 
+def summary(few: Few, safe_mode: str | None = None) -> Mapping[str, object]:
+    rules = LivenessRules()
+    lacking = count_lacking(few.cluster, few.redundancy.pending, rules, few.now)
+    return files_summary(few.cluster, rules, DrainRules(), safe_mode, few.now, lacking)
+
+
 def told(few: Few, *, safe_mode: str | None = None) -> FilesView:
-    found = files_view(
-        files_summary(few.cluster, LivenessRules(), DrainRules(), safe_mode, few.now)
-    )
+    found = files_view(summary(few, safe_mode))
     assert found is not None
     return found
 
@@ -24,7 +32,7 @@ def test_the_command_reads_what_the_namenode_tells() -> None:
     few = Few(["a", "b", "c"])
     for storage in few.storages.values():
         storage.room = ROOM
-    assert told(few, safe_mode="it waits") == FilesView(
+    assert dataclasses.replace(told(few, safe_mode="it waits"), datanodes=()) == FilesView(
         safe_mode="it waits",
         live_datanodes=3,
         stale_datanodes=0,
@@ -74,8 +82,88 @@ def test_live_datanodes_of_hadoops_are_counted_until_they_are_drained() -> None:
 
 def test_a_namenode_of_before_tells_nothing_of_that() -> None:
     few = Few(["a"])
-    found = dict(files_summary(few.cluster, LivenessRules(), DrainRules(), None, few.now))
+    found = dict(summary(few))
     del found["undrained_datanodes"]
     assert files_view(found) is not None
     del found["missing"]
     assert files_view(found) is None
+
+
+REPLICAS = {
+    "all are heard": ("abc", "", "", (0, 0)),
+    "one of three is silent": ("abc", "a", "", (0, 1)),
+    "two of three are silent": ("abc", "ab", "", (0, 1)),
+    "all three are silent": ("abc", "abc", "", (1, 0)),
+    "one of three is damaged, and the others are silent": ("abc", "ab", "c", (1, 0)),
+    "the silent one has no replica": ("abc", "d", "", (0, 0)),
+    "one of three was written, and the others are silent": ("a", "bc", "", (0, 1)),
+    "one of three was written, and is silent": ("a", "a", "", (1, 0)),
+    "none has a replica": ("", "a", "", (1, 0)),
+    "a fourth replica makes up for a silent one": ("abcd", "a", "", (0, 0)),
+    "four of four are silent": ("abcd", "abcd", "", (1, 0)),
+}
+
+
+@pytest.mark.parametrize(("on", "silent", "damaged", "lacking"), REPLICAS.values(), ids=REPLICAS)
+@pytest.mark.parametrize("way", ["stale", "broken", "dead"])
+def test_replicas_of_silent_datanodes_do_not_count(
+    on: str, silent: str, damaged: str, lacking: tuple[int, int], way: str
+) -> None:
+    few = Few("abcd")
+    slot = few.block(on, 4 if len(on) > 3 and silent == "abcd" else 3)
+    few.damaged(slot, *damaged)
+    few.work()
+    for name in silent:
+        few.nodes[name].broken = way == "broken"
+        few.nodes[name].alive = way != "dead"
+        few.nodes[name].last_heard -= 30.0 if way == "stale" else 0.0
+    found = told(few)
+    assert (found.missing, found.under_replicated) == lacking
+
+
+COMING = {
+    "its copies come to DataNodes that are heard": ("", (0, 0)),
+    "a copy is to come to a silent DataNode": ("b", (0, 1)),
+    "copies come, and the only replica is on a silent DataNode": ("a", (1, 0)),
+}
+
+
+@pytest.mark.parametrize(("silent", "lacking"), COMING.values(), ids=COMING)
+def test_a_copy_that_is_to_come_to_a_silent_datanode_does_not_count(
+    silent: str, lacking: tuple[int, int]
+) -> None:
+    few = Few("abcd")
+    few.block("a", 3)
+    pending = few.redundancy.pending
+    pending.add(BLOCK, [(few.nodes[name], few.storages[name]) for name in "bc"], few.now)
+    few.work()
+    for name in silent:
+        few.nodes[name].broken = True
+    found = told(few)
+    assert (found.missing, found.under_replicated) == lacking
+
+
+def test_a_standby_judges_no_replicas() -> None:
+    few = Few("abc")
+    few.block("abc", 3)
+    few.state.demote()
+    few.nodes["a"].broken = True
+    assert (told(few).missing, told(few).under_replicated) == (0, 0)
+
+
+def test_each_datanode_is_listed_and_the_worst_first() -> None:
+    few = Few("abcd")
+    few.block("bc", 3)
+    few.storages["b"].room = ROOM
+    few.storages["b"].state = StorageState.FAILED
+    few.nodes["b"].failed_volumes = 2
+    few.nodes["b"].last_heard = few.now - 31.0
+    few.nodes["d"].alive = False
+    found = told(few)
+    assert found.failed_volumes == 2
+    assert [(one.uuid, one.state, one.blocks) for one in found.datanodes] == [
+        ("d", "dead", 0), ("b", "stale", 1), ("a", "live", 0), ("c", "live", 1),
+    ]  # fmt: skip
+    silent = found.datanodes[1]
+    assert (silent.last_contact_seconds, silent.failed_volumes) == (31.0, 2)
+    assert silent.volumes == (VolumeView("DS-b", "DISK", True, 1000, 10, 900, 1),)

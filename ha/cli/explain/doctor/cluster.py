@@ -9,6 +9,7 @@ from typing import assert_never
 
 from ha.cluster.candidates import Readiness, failover_blockers, ranked, readiness, until
 from ha.cluster.check_result import Finding, fail, ok, unknown, warn
+from ha.cluster.files_view import problems_of_files
 from ha.cluster.problems import formatting, no_answer_message
 from ha.cluster.unreachable import Absence, absence_of, ask_again, is_silence
 from ha.cluster.view import ClusterView, second_zkfc_text
@@ -35,6 +36,7 @@ def check_cluster(view: ClusterView) -> Iterator[Finding]:
     yield _roles(view)
     yield _failover(view)
     yield from _namenodes(view)
+    yield from _data(view)
     yield from _journal(view)
     for one in view.certificates:
         yield warn("certificate", one, "nnha security rotate")
@@ -110,6 +112,25 @@ def _namenodes(view: ClusterView) -> Iterator[Finding]:
             yield warn(check, f"{lag:,} transactions behind", "see its log: does it tail edits?")
         else:
             yield ok(check, f"{row.address}: {row.state}")
+
+
+def _data(view: ClusterView) -> Iterator[Finding]:
+    """Judge blocks and DataNodes by what the active knows of them."""
+    active = view.active
+    if active is None:
+        return
+    files = active.files
+    if files is None:
+        if active.software is None and active.note is not None:
+            yield unknown("data", f"{active.namenode}: {active.note}", "nnha status --timeout 10")
+        return
+    unreadable = files.missing or (files.blocks and not files.heard_datanodes)
+    for found in problems_of_files(files):
+        judge = fail if unreadable or files.safe_mode is not None else warn
+        yield judge("data", found.partition("  → ")[0], "nnha datanodes")
+    if not any(problems_of_files(files)):
+        nodes = f"{files.heard_datanodes} DataNodes are heard"
+        yield ok("data", f"{nodes}; all {files.blocks:,} blocks can be read")
 
 
 def _absent(check: str, address: str, error: str) -> Finding:
