@@ -61,6 +61,7 @@ READS: dict[str, Answer] = {
     "getFsReplicatedBlockStats": cluster_health.get_fs_replicated_block_stats,
     "getFsECBlockGroupStats": cluster_health.get_fs_ec_block_group_stats,
     "getDatanodeReport": cluster_health.get_datanode_report,
+    "getSlowDatanodeReport": cluster_health.get_slow_datanode_report,
     "getDatanodeStorageReport": cluster_health.get_datanode_storage_report,
     "getStoragePolicies": cluster_reads.get_storage_policies,
     "getStoragePolicy": cluster_reads.get_storage_policy,

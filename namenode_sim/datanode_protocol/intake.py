@@ -83,6 +83,7 @@ class Intake:
             async with self._taking_in:
                 differences += await self._take_in(taken, storage.held, listing)
         if context.is_last:
+            node.last_report = self._clock()
             self._leases.give_back(of.uuid)
         REPORT_SECONDS.labels("full").observe(self._clock() - began)
         REPORT_DIFFERENCES.inc(differences)

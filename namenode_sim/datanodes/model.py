@@ -137,7 +137,8 @@ class Drain:
 class Node:
     """A DataNode that has registered.
 
-    ``last_heard`` is monotonic time, in seconds. ``broken``: its last connection ended as that of a
+    ``last_heard`` is monotonic time, in seconds; so is ``last_report``, when its last full block
+    report was taken in, None if none was. ``broken``: its last connection ended as that of a
     process which died, and it was not heard since. ``transceivers`` and ``copies`` are what it says
     that it is busy with. ``obeys``: it got an answer that this NameNode is the active, and has
     called again. Orders wait for its next heartbeat; a recovery goes before copies.
@@ -146,6 +147,7 @@ class Node:
     id: DatanodeId
     software_version: str
     last_heard: float
+    last_report: float | None = field(default=None, kw_only=True)
     rack: str = DEFAULT_RACK
     alive: bool = True
     broken: bool = False

@@ -34,17 +34,18 @@ def set_owner(tree: Tree, op: ops.SetOwner) -> None:
 
 
 def times(tree: Tree, op: ops.Times, rules: SnapshotRules) -> None:
-    """Assign the times that are not -1.  A directory has no access time."""
+    """Assign the times that are not -1.  No image holds the access time of a directory."""
     node = tree.node(op.path)
     if op.mtime != -1 or (op.atime != -1 and not rules.skip_access_time):
         about_to_change(tree, op.path, node)
     if op.mtime != -1:
         node.mtime = op.mtime
-    if op.atime != -1 and not isinstance(node, inode.INodeDirectory):
+    if op.atime != -1:
         node.atime = op.atime
 
 
 def set_quota(tree: Tree, path: str, ns_quota: int, ds_quota: int) -> None:
+    path = tree.resolved(path)
     directory = _directory(tree, path)
     _set_quotas(tree, path, directory, quotas_after(directory, ns_quota, ds_quota))
 
@@ -72,14 +73,15 @@ def _set_quotas(
 
 
 def set_quota_by_type(tree: Tree, op: ops.SetQuotaByStorageType) -> None:
-    directory = _directory(tree, op.path)
+    path = tree.resolved(op.path)
+    directory = _directory(tree, path)
     by_type = dict(directory.quotas.by_type)
     if op.quota == inode.QUOTA_RESET:
         by_type.pop(op.storage_type, None)
     elif op.quota != inode.QUOTA_DONT_SET:
         by_type[op.storage_type] = op.quota
     quotas = replace(directory.quotas, by_type=tuple(sorted(by_type.items())))
-    _set_quotas(tree, op.path, directory, quotas)
+    _set_quotas(tree, path, directory, quotas)
 
 
 def _directory(tree: Tree, path: str) -> inode.INodeDirectory:

@@ -233,7 +233,10 @@ class INodeSymlink:
 
 @dataclass(slots=True, eq=False)
 class INodeDirectory:
-    """A directory.  Its storage policy and EC policy are xattrs, as in Hadoop."""
+    """A directory.  Its storage policy and EC policy are xattrs, as in Hadoop.
+
+    ``atime`` is what a client set, 0 if none did; no image holds it.
+    """
 
     id: int
     name: bytes
@@ -249,6 +252,7 @@ class INodeDirectory:
     sorted_names: list[bytes] | None = None
     history: "DirectoryHistory | None" = None
     reference: "Reference | None" = None
+    atime: int = 0
 
     def ordered_names(self) -> list[bytes]:
         """Return the children's names in Hadoop's order, kept up to date from now on.

@@ -34,13 +34,24 @@ class Tree:
     notes what edits change about blocks, if somebody wants to know.
     """
 
-    __slots__ = ("_counted", "_interned", "has_snapshots", "inodes", "leases", "root", "watch")
+    __slots__ = (
+        "_counted",
+        "_interned",
+        "has_snapshots",
+        "held",
+        "inodes",
+        "leases",
+        "root",
+        "watch",
+    )
 
     def __init__(self, root: inode.INodeDirectory) -> None:
         self.root = root
         self.inodes = InodeMap([root])
         self.leases: dict[str, set[int]] = {}
         self.has_snapshots = False
+        self.held: dict[int, int] = {}
+        """How many inodes snapshots alone hold below a directory, by its id, where it is known."""
         self.watch: BlockWatch | None = None
         self._interned: dict[str, str] = {}
         self._counted: dict[int, int] = {}
@@ -67,6 +78,27 @@ class Tree:
                 return None
             node = node.children.get(name)
         return node
+
+    def resolved(self, path: str) -> str:
+        """Return the path that a logged one means: by ``/.reserved/raw`` or ``.inodes``, or itself.
+
+        Hadoop logs the paths of snapshots' calls and of setQuota as its clients write them.
+        """
+        if not path.startswith("/.reserved/"):
+            return path
+        _, kind, *rest = components(path)
+        above = ""
+        if kind == b".inodes" and rest:
+            node = self.inodes.get(int(rest[0])) if rest[0].isdigit() else None
+            if node is None:
+                raise ApplyError(f"{path} does not exist")
+            rest = rest[1:]
+            if rest[:1] == [b".."]:  # nothing behind it counts
+                node, rest = node.parent or node, []
+            above = inode.full_path(node).rstrip("/")
+        elif kind != b"raw":
+            return path
+        return above + "".join(f"/{name.decode('utf-8', 'replace')}" for name in rest) or "/"
 
     def parent_of(self, path: str) -> tuple[inode.INodeDirectory | None, bytes]:
         """Return the directory that holds (or would hold) a path, and the last name on it."""
@@ -139,6 +171,27 @@ class Tree:
         if directory.id not in self._counted:
             self._counted[directory.id] = size(directory)
         return self._counted[directory.id]
+
+    def hold(self, child: inode.INode, parent: inode.INodeDirectory, *, kept: bool) -> None:
+        """Note that a child came to a directory, or has left it where snapshots may have kept it.
+
+        What a moved directory has may be seen by its old names as well, and what is below one that
+        leaves may be held no longer: then all is counted anew.
+        """
+        if not self.held:
+            return
+        full = isinstance(child, inode.INodeDirectory) and (child.children or child.history)
+        above: inode.INodeDirectory | None = parent
+        while above is not None:
+            if full or above.reference is not None:
+                self.held.clear()
+                return
+            above = above.parent
+        above = parent if kept else None
+        while above is not None:
+            if above.id in self.held:
+                self.held[above.id] += 1
+            above = above.parent
 
     def _recount(self, directory: inode.INodeDirectory | None, change: int) -> None:
         while directory is not None:

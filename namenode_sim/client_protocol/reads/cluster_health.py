@@ -80,6 +80,14 @@ def get_datanode_report(
     return calls.GetDatanodeReportResponseProto(di=infos)
 
 
+def get_slow_datanode_report(
+    scene: Scene, _: calls.GetSlowDatanodeReportRequestProto
+) -> calls.GetSlowDatanodeReportResponseProto:
+    """Return no DataNode: they are not asked which of their peers are slow, Hadoop's default."""
+    check_superuser(scene.caller)
+    return calls.GetSlowDatanodeReportResponseProto()
+
+
 def get_datanode_storage_report(
     scene: Scene, request: calls.GetDatanodeStorageReportRequestProto
 ) -> calls.GetDatanodeStorageReportResponseProto:

@@ -8,7 +8,7 @@ from namenode_sim.client_protocol.words import errors, permissions
 from namenode_sim.client_protocol.words import status as words_status
 from namenode_sim.client_protocol.words.block_locations import located_blocks
 from namenode_sim.client_protocol.words.model import Scene
-from namenode_sim.client_protocol.words.paths import Route, as_file, resolve, text
+from namenode_sim.client_protocol.words.paths import DOT_SNAPSHOT, Route, as_file, resolve, text
 from namenode_sim.client_protocol.words.permissions import find
 from namenode_sim.namespace import inode
 from namenode_sim.namespace.inode import signed_order
@@ -79,6 +79,12 @@ def get_listing(
         return calls.GetListingResponseProto(dirList=listing)
     node = route.last
     if node is None:
+        if route.name == DOT_SNAPSHOT:
+            if route.parent is None:
+                raise errors.not_found(f"Directory does not exist: {route.parent_path}")
+            raise errors.snapshot_error(
+                f"Directory is not a snapshottable directory: {route.parent_path}"
+            )
         return calls.GetListingResponseProto()
     listing = types.DirectoryListingProto(remainingEntries=0)
     if not isinstance(node, inode.INodeDirectory):

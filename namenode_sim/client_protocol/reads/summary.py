@@ -3,12 +3,18 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hadoop.proto.hdfs_types_pb2 import ContentSummaryProto, QuotaUsageProto
+from hadoop.proto.hdfs_types_pb2 import (
+    ContentSummaryProto,
+    QuotaUsageProto,
+    StorageTypeProto,
+    StorageTypeQuotaInfosProto,
+)
 from namenode_sim.client_protocol.words.model import Caller
 from namenode_sim.client_protocol.words.permissions import EXECUTE, READ, check_directory
+from namenode_sim.edits.values import StorageType
 from namenode_sim.namespace import inode
-from namenode_sim.namespace.snapshots.diffs import inode_of
-from namenode_sim.namespace.snapshots.view import SnapshotView, look
+from namenode_sim.namespace.snapshots.held import only_in_snapshots
+from namenode_sim.namespace.snapshots.view import SnapshotView
 
 STEP = 5000
 """Inodes to count before others get their turn (dfs.content-summary.limit)."""
@@ -57,27 +63,12 @@ def counting(
         if isinstance(node, inode.INodeDirectory) and not caller.exempt:
             check_directory(caller, node, READ | EXECUTE)
         counts.add(node)
-        for gone in _only_in_snapshots(node):
+        for gone in only_in_snapshots(node):
             counts.add(gone)
             counts.in_snapshots = counts.in_snapshots or ContentCounts()
             counts.in_snapshots.add(gone)
         if number % STEP == 0:
             yield
-
-
-def _only_in_snapshots(node: inode.INode) -> Iterator[inode.INode]:
-    """Yield what was below a directory and only snapshots have (computeContentSummary4Snapshot)."""
-    if not isinstance(node, inode.INodeDirectory) or node.history is None:
-        return
-    for diff in node.history.diffs:
-        for name, entry in diff.deleted.items():
-            if isinstance(entry, inode.OldName):
-                for sight in look(entry, name, entry.last_snapshot_id).subtree():
-                    yield sight.node
-                continue
-            for gone in inode.subtree(inode_of(entry)):
-                yield gone
-                yield from _only_in_snapshots(gone)
 
 
 def content_summary(node: inode.INode, counts: ContentCounts) -> ContentSummaryProto:
@@ -86,6 +77,7 @@ def content_summary(node: inode.INode, counts: ContentCounts) -> ContentSummaryP
     replicated = isinstance(node, inode.INodeFile) and node.block_type != inode.STRIPED
     gone = counts.in_snapshots or ContentCounts()
     return ContentSummaryProto(
+        typeQuotaInfos=_by_type(quotas),
         length=counts.length,
         fileCount=counts.files,
         directoryCount=counts.directories,
@@ -103,11 +95,23 @@ def content_summary(node: inode.INode, counts: ContentCounts) -> ContentSummaryP
 def quota_usage(node: inode.INode, counts: ContentCounts) -> QuotaUsageProto:
     quotas = quotas_of(node)
     return QuotaUsageProto(
+        typeQuotaInfos=_by_type(quotas),
         fileAndDirectoryCount=counts.files + counts.directories,
         quota=quotas.namespace % _U64,
         spaceConsumed=counts.space,
         spaceQuota=quotas.space % _U64,
     )
+
+
+def _by_type(quotas: inode.Quotas) -> StorageTypeQuotaInfosProto | None:
+    """Return the quotas by type of storage, without what is used of them; None if there is none."""
+    if not quotas.by_type:
+        return None
+    infos = StorageTypeQuotaInfosProto()
+    for kind, quota in quotas.by_type:
+        number = StorageTypeProto.Value(StorageType(kind).name)
+        infos.typeQuotaInfo.add(type=number, quota=quota, consumed=0)
+    return infos
 
 
 def quotas_of(node: inode.INode) -> inode.Quotas:

@@ -214,8 +214,11 @@ def get_snapshot_listing(
 ) -> calls.GetSnapshotListingResponseProto:
     route = find(scene, request.snapshotRoot)
     permissions.check_path(scene.caller, route, permissions.READ)
-    taken = _snapshots(scene, route)
     directory = _directory(route)
+    # The root counts as snapshottable even where it may have none.
+    is_root = directory.parent is None
+    taken = scene.namespace.snapshots.snapshottable.get(directory.id, []) if is_root else None
+    taken = _snapshots(scene, route) if taken is None else taken
     answer = calls.GetSnapshotListingResponseProto()
     answer.snapshotList.SetInParent()
     for snapshot in sorted(taken, key=lambda one: signed_order(one.root.name)):

@@ -4,11 +4,12 @@ from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import hdfs_types_pb2 as types
 from namenode_sim.client_protocol.words import errors, permissions
 from namenode_sim.client_protocol.words.model import EditPlan, Scene
-from namenode_sim.client_protocol.words.paths import Route
+from namenode_sim.client_protocol.words.paths import Route, is_raw
 from namenode_sim.client_protocol.words.permissions import find
 from namenode_sim.edits.ops import RemoveXAttr, SetXAttr
 from namenode_sim.edits.values import XAttr, XAttrNamespace
 from namenode_sim.namespace.inode import INodeDirectory, INodeFile, INodeSymlink
+from namenode_sim.namespace.tree import components
 
 _CREATE, _REPLACE = 1, 2
 _STICKY = 0o1000
@@ -41,11 +42,14 @@ def _full_name(xattr: XAttr) -> tuple[XAttrNamespace, str]:
     return xattr.namespace, xattr.name
 
 
-def _may_see(scene: Scene, xattr: XAttr) -> bool:
-    """Return whether the caller sees an attribute (XAttrPermissionFilter).
+def _may_see(scene: Scene, xattr: XAttr, path: str) -> bool:
+    """Return whether the caller sees an attribute by that path (XAttrPermissionFilter).
 
-    All see user's, the superuser sees trusted's, and all see one of security's.
+    All see user's, the superuser sees trusted's, and all see one of security's; raw's are seen by
+    the superuser below /.reserved/raw only, where distcp reads and writes them.
     """
+    if xattr.namespace == XAttrNamespace.RAW:
+        return scene.caller.is_super and is_raw(components(path))
     if xattr.namespace == XAttrNamespace.TRUSTED:
         return scene.caller.is_super
     return (
@@ -54,8 +58,8 @@ def _may_see(scene: Scene, xattr: XAttr) -> bool:
     )
 
 
-def _check_visible(scene: Scene, xattr: XAttr) -> None:
-    if not _may_see(scene, xattr):
+def _check_visible(scene: Scene, xattr: XAttr, path: str) -> None:
+    if not _may_see(scene, xattr, path):
         raise errors.denied(
             f"User doesn't have permission for xattr: {xattr.namespace.name.lower()}.{xattr.name}"
         )
@@ -93,7 +97,7 @@ def set_xattr(scene: Scene, request: calls.SetXAttrRequestProto) -> EditPlan:
             "The XAttr is too big. The maximum combined size of the name and value is "
             f"{scene.settings.max_xattr_bytes}, but the total size is {size}",
         )
-    _check_visible(scene, xattr)
+    _check_visible(scene, xattr, request.src)
     route = find(scene, request.src)
     node = _check_change(scene, route)
     held = node.xattrs or ()
@@ -124,7 +128,7 @@ def _check_flags(name: str, flags: int, *, there: bool) -> None:
 def remove_xattr(scene: Scene, request: calls.RemoveXAttrRequestProto) -> EditPlan:
     _check_enabled(scene)
     xattr = _from_proto(request.xAttr)
-    _check_visible(scene, xattr)
+    _check_visible(scene, xattr, request.src)
     route = find(scene, request.src)
     held = _check_change(scene, route).xattrs or ()
     if held and _full_name(xattr) == permissions.UNREADABLE_BY_SUPERUSER:
@@ -141,7 +145,7 @@ def get_xattrs(scene: Scene, request: calls.GetXAttrsRequestProto) -> calls.GetX
     _check_enabled(scene)
     asked = [_from_proto(xattr) for xattr in request.xAttrs]
     for xattr in asked:
-        _check_visible(scene, xattr)
+        _check_visible(scene, xattr, request.src)
     seen = _seen(scene, request.src)
     if asked:
         by_name = {_full_name(xattr): xattr for xattr in seen}
@@ -167,4 +171,4 @@ def _seen(scene: Scene, path: str) -> list[XAttr]:
     route = find(scene, path)
     node = _inode(route)
     permissions.check_path(scene.caller, route, permissions.READ)
-    return [xattr for xattr in node.xattrs or () if _may_see(scene, xattr)]
+    return [xattr for xattr in node.xattrs or () if _may_see(scene, xattr, path)]

@@ -21,7 +21,7 @@ def info_of(node: Node, now: float, now_ms: int) -> DatanodeInfoProto:
         non_dfs_used += room.non_dfs_used
         blocks += len(storage.held.slots)
     who = node.id
-    return DatanodeInfoProto(
+    info = DatanodeInfoProto(
         id=DatanodeIDProto(
             ipAddr=who.ip,
             hostName=who.host,
@@ -43,3 +43,7 @@ def info_of(node: Node, now: float, now_ms: int) -> DatanodeInfoProto:
         numBlocks=blocks,
         softwareVersion=node.software_version,
     )
+    if node.last_report is not None:  # without, Hadoop's commands say "Never"
+        info.lastBlockReportTime = max(0, now_ms - int((now - node.last_report) * 1000))
+        info.lastBlockReportMonotonic = max(0, int(node.last_report * 1000))
+    return info

@@ -10,6 +10,7 @@ from namenode_sim.client_protocol.words.model import Scene
 from namenode_sim.edits.ops import Mkdir
 from namenode_sim.edits.values import AclEntry, AclScope, AclType, Permission
 from namenode_sim.namespace import inode
+from namenode_sim.namespace.snapshots import held
 
 _MINIMAL = 3
 _OWNER_WX = 0o300
@@ -167,7 +168,7 @@ def check_quotas(
     while step is not None and step is not stop:
         quota = step.quotas.namespace
         if 0 <= quota < inode.QUOTA_DONT_SET:
-            count = scene.namespace.tree.count(step) + added
+            count = held.count(scene.namespace.tree, step) + added
             if count > quota:
                 raise FsError(
                     NAMESPACE_QUOTA_EXCEEDED,

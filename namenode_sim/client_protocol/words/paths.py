@@ -6,6 +6,7 @@ from namenode_sim.client_protocol.words import errors
 from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile, INodeSymlink, full_path
 from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.namespace.snapshots.diffs import attributes_at
 from namenode_sim.namespace.snapshots.view import SnapshotView, view_root
 from namenode_sim.namespace.tree import Tree, components
 
@@ -190,6 +191,8 @@ def _into_snapshot(
         sight = sight.child(name) if sight is not None else None
         seen.append(sight.node if sight is not None else None)
     steps = (*before, DOT_SNAPSHOT + b"/" + rest[0], *rest[1:])
+    if found is not None:  # the modes and ACLs of then count, not those of now
+        nodes = [attributes_at(node, found.id) for node in nodes if node is not None]
     return Route(path, steps, (*nodes, *seen), in_snapshot=True, sight=sight)
 
 

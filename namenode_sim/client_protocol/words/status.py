@@ -35,6 +35,7 @@ def status_of(
     flags = 0
     match node:
         case INodeDirectory():
+            status.access_time = node.atime
             status.childrenNum = len(node.children)
             if _is_snapshottable(namespace, node):
                 flags |= _SNAPSHOT_ENABLED

@@ -313,6 +313,7 @@ def add_child(tree: Tree, parent: INodeDirectory, child: INode, latest: int) -> 
     if in_latest(parent, latest):
         latest_diff(parent, latest).created[child.name] = entry_of(child)
     tree.link(parent, child)
+    tree.hold(child, parent, kept=False)
     parent.mtime = max(parent.mtime, child.mtime)
 
 
@@ -320,11 +321,14 @@ def remove_child(tree: Tree, entry: Entry, latest: int) -> INodeDirectory:
     """Unlink a child from its directory, which is returned and which it still points to."""
     parent, inode = entry.parent, inode_of(entry)
     assert parent is not None
+    kept = False
     if in_latest(parent, latest):
         diff = latest_diff(parent, latest)
-        if diff.created.pop(entry.name, None) is None:
+        kept = diff.created.pop(entry.name, None) is None
+        if kept:
             diff.deleted[entry.name] = entry
     tree.unlink(inode)
+    tree.hold(inode, parent, kept=kept)
     inode.parent = parent
     return parent
 

@@ -71,7 +71,7 @@ def forget_snapshottable(snapshots: Snapshots, directories: list[INodeDirectory]
 
 def apply_snapshot(tree: Tree, snapshots: Snapshots, op: SnapshotOp) -> None:
     """Allow, disallow, take, drop or rename snapshots of a directory."""
-    directory = tree.node(op.snapshot_root)
+    directory = tree.node(tree.resolved(op.snapshot_root))
     if not isinstance(directory, INodeDirectory):
         raise ApplyError(f"{op.snapshot_root} is not a directory")
     if isinstance(op, ops.AllowSnapshot):
@@ -175,6 +175,7 @@ def _delete(
     context = Reclaim(tree.watch, dropping=snapshot.id)
     run(clean(context, directory, snapshot.id, prior))
     context.finish(tree)
+    tree.held.clear()
     taken.remove(snapshot)
     directory.mtime = max(directory.mtime, op.mtime or 0)
 

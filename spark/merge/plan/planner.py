@@ -86,6 +86,9 @@ _SNAPSHOT_OPS: Final = (
     ops.RenameSnapshot,
 )
 
+_QUOTA_OPS: Final = (ops.SetQuota, ops.SetNsQuota, ops.ClearNsQuota, ops.SetQuotaByStorageType)
+"""Hadoop logs these with the path that its client wrote, which may be below /.reserved."""
+
 _ON_ONE_NODE: Final[tuple[type[Op], ...]] = (
     ops.Close,
     ops.Append,
@@ -97,10 +100,7 @@ _ON_ONE_NODE: Final[tuple[type[Op], ...]] = (
     ops.SetPermissions,
     ops.SetOwner,
     ops.Times,
-    ops.SetQuota,
-    ops.SetNsQuota,
-    ops.ClearNsQuota,
-    ops.SetQuotaByStorageType,
+    *_QUOTA_OPS,
     ops.SetAcl,
     ops.SetXAttr,
     ops.RemoveXAttr,
@@ -151,6 +151,10 @@ class _Planner:
                 raise TxIdOutOfOrder(expected, txid)
             expected += 1
             handler = handlers.get(type(op))
+            if isinstance(op, _QUOTA_OPS) and op.path.startswith("/.reserved/"):
+                return txid, (
+                    f"transaction {txid} ({type(op).__name__}) names {op.path}, no plain path"
+                )
             if handler is not None:
                 handler(op)
             elif isinstance(op, _SNAPSHOT_OPS):

@@ -329,3 +329,12 @@ async def test_corrupt_files_are_not_listed_before_blocks_are_judged() -> None:
     with pytest.raises(RemoteFault) as refusal:
         await served.call("listCorruptFileBlocks", path="/")
     assert "replication queues have not been initialized" in refusal.value.message
+
+
+async def test_no_datanode_is_called_slow_and_only_the_superuser_may_ask() -> None:
+    """``dfsadmin -report`` asks for them at its end."""
+    served = datanodes.with_datanodes(serve(), 2)
+    answer = await served.call("getSlowDatanodeReport")
+    assert answer == calls.GetSlowDatanodeReportResponseProto()
+    with pytest.raises(RemoteFault, match="Superuser privilege is required"):
+        await served.call("getSlowDatanodeReport", user="alice")

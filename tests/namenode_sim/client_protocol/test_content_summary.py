@@ -3,7 +3,7 @@
 import pytest
 
 from hadoop.proto import client_namenode_pb2 as calls
-from hadoop.proto.hdfs_types_pb2 import ContentSummaryProto, QuotaUsageProto
+from hadoop.proto.hdfs_types_pb2 import ContentSummaryProto, QuotaUsageProto, StorageTypeProto
 from namenode_sim.client_protocol.reads.summary import ContentCounts, counting
 from namenode_sim.namespace.inode import STRIPED
 from tests.namenode_sim.client_protocol import datanodes_in_memory
@@ -142,3 +142,16 @@ async def test_others_get_their_turn_after_so_many_inodes(nodes: int, pauses: in
     counts = ContentCounts()
     assert len(list(counting(caller, root, counts))) == pauses
     assert counts.files + counts.directories == nodes
+
+
+async def test_quotas_by_type_of_storage_are_shown() -> None:
+    served = await filled()
+    assert not (await used(served, "/d")).HasField("typeQuotaInfos")
+    for kind, quota in (("DISK", 1 << 20), ("SSD", 5)):
+        await served.call(
+            "setQuota", path="/d", namespaceQuota=2**63 - 1, storagespaceQuota=quota,
+            storageType=kind,
+        )  # fmt: skip
+    for answer in (await used(served, "/d"), await summed(served, "/d")):
+        found = [(one.type, one.quota) for one in answer.typeQuotaInfos.typeQuotaInfo]
+        assert sorted(found) == [(StorageTypeProto.DISK, 1 << 20), (StorageTypeProto.SSD, 5)]

@@ -63,3 +63,11 @@ async def test_blocks_are_counted_where_they_are() -> None:
     joined(served.cluster, "d4")
     counts = [info_of(node, 0.0, 0).numBlocks for node in served.cluster.nodes.values()]
     assert counts == [2, 2, 2, 0]
+
+
+def test_when_the_last_full_report_was_taken_in() -> None:
+    node = node_heard_at(100.0)
+    assert not info_of(node, 103.0, 50_000).HasField("lastBlockReportTime")
+    node.last_report = 101.5
+    info = info_of(node, 103.0, 50_000)
+    assert (info.lastBlockReportTime, info.lastBlockReportMonotonic) == (48_500, 101_500)

@@ -354,3 +354,36 @@ async def owned(src: str, mode: int) -> Served:
     await served.call("setOwner", src=src, username="alice", groupname="alice")
     await served.call("setPermission", src=src, permission={"perm": mode})
     return served
+
+
+@pytest.mark.parametrize(
+    ("path", "user", "may"),
+    [
+        ("/.reserved/raw/f", "hdfs", True),
+        ("/f", "hdfs", False),
+        ("/.reserved/raw/f", "alice", False),
+    ],
+)
+async def test_raw_attributes_are_for_the_superuser_below_the_raw_path(
+    path: str, user: str, *, may: bool
+) -> None:
+    """``distcp -px`` copies by that path, so that they are kept as they are."""
+    served = await prepared()
+    await served.call("setOwner", src="/f", username="alice")
+    raw = {"namespace": "RAW", "name": "a1", "value": b"1"}
+    calls_made: list[tuple[str, Fields]] = [
+        ("setXAttr", {"src": path, "xAttr": raw, "flag": CREATE}),
+        ("getXAttrs", {"src": path, "xAttrs": [raw]}),
+        ("removeXAttr", {"src": path, "xAttr": raw}),
+    ]
+    for method, fields in calls_made:
+        if may:
+            await served.call(method, user=user, **fields)
+        else:
+            with pytest.raises(RemoteFault) as fault:
+                await served.call(method, user=user, **fields)
+            assert fault.value.java_class == DENIED
+    await served.call("setXAttr", src="/.reserved/raw/f", xAttr=raw, flag=CREATE)
+    for listed, names in (("/f", []), ("/.reserved/raw/f", ["a1"])):
+        answer = await served.call("listXAttrs", src=listed)
+        assert [one.name for one in answer.xAttrs] == names  # type: ignore[attr-defined]

@@ -204,6 +204,18 @@ async def test_b19_of_two_storages_of_a_datanode_the_later_report_counts() -> No
     assert made.holders(FIRST) == ["DS-other"]
 
 
+async def test_the_time_of_a_full_report_is_kept_and_that_of_news_is_not() -> None:
+    clock = Clock()
+    made, datanode = await with_blocks(clock=clock)
+    (node,) = made.cluster.nodes.values()
+    before = node.last_report
+    clock.now += 10
+    await datanode.tell(received(), storage="DS-other")
+    assert node.last_report == before
+    await datanode.report(whole(0), lease=datanode.heartbeat(wants_lease=True).lease)
+    assert node.last_report == clock.now
+
+
 @pytest.mark.row("B20")
 async def test_b20_who_is_not_registered_is_told_to() -> None:
     made = in_memory()

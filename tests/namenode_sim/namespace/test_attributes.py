@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from journal.model import TxId
+from namenode_sim.client_protocol.words.status import status_of
 from namenode_sim.edits import ops, values
 from namenode_sim.edits.ops import Op
 from namenode_sim.namespace import inode
@@ -348,3 +349,10 @@ def test_a_file_is_a_file() -> None:
     made = given_edits.after(add("/f", storage_policy_id=2)).tree.file("/f")
     assert isinstance(made, inode.INodeFile)
     assert made.storage_policy_id == 2
+
+
+def test_a_directory_keeps_the_access_time_that_was_set() -> None:
+    """Hadoop keeps it in memory as well, and shows 0 after a load."""
+    namespace = given_edits.after(given_edits.mkdir("/d"), ops.Times("/d", -1, 7))
+    assert directory(namespace).atime == 7
+    assert status_of(namespace, directory(namespace)).access_time == 7

@@ -4,7 +4,9 @@ import pytest
 
 from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
-from namenode_sim.edits.values import RenameOption
+from namenode_sim.edits.values import RenameOption, StorageType
+from namenode_sim.namespace.errors import ApplyError
+from namenode_sim.namespace.inode import Quotas
 from namenode_sim.namespace.namespace import Namespace
 from tests.namenode_sim.namespace import given_edits as given
 from tests.namenode_sim.namespace.given_edits import add
@@ -67,3 +69,34 @@ def test_a_snapshot_has_what_left_its_directory_and_not_what_came(
     assert given.paths(namespace) == ["/d", "/d/came", "/x", "/x/left"]
     assert sight.child(b"leaves") is not None
     assert sight.child(b"came") is None
+
+
+ROOTS = ("/.reserved/raw/d", "/.reserved/.inodes/16386", "/.reserved/.inodes/16387/..")
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_edits_name_directories_as_hadoop_s_clients_do(root: str) -> None:
+    """Hadoop logs the root of a snapshot, and the directory of a quota, unresolved."""
+    namespace = given.after(
+        given.mkdir("/d"),
+        given.mkdir("/d/e"),
+        ops.AllowSnapshot(root),
+        ops.CreateSnapshot(root, "s", 3),
+        ops.RenameSnapshot(root, "s", "t", 4),
+        ops.SetQuota(root, 10, 20),
+        ops.SetQuotaByStorageType(root, StorageType.DISK, 30),
+    )
+    directory = given.directory(namespace)
+    assert directory.quotas == Quotas(10, 20, ((StorageType.DISK, 30),))
+    assert directory.history is not None
+    assert [diff.copy is not None for diff in directory.history.diffs] == [True]
+    (taken,) = namespace.snapshots.snapshottable[16386]
+    assert taken.name == "t"
+    given.go_on(namespace, [ops.DeleteSnapshot(root, "t", 5), ops.DisallowSnapshot(root)])
+    assert namespace.snapshots.snapshottable == {}
+
+
+@pytest.mark.parametrize("path", ["/.reserved/.inodes/99", "/.reserved/.inodes/x", "/.reserved/y"])
+def test_a_reserved_path_that_leads_nowhere_ends_the_replay(path: str) -> None:
+    with pytest.raises(ApplyError, match="does not exist"):
+        given.after(ops.SetQuota(path, 1, 1))

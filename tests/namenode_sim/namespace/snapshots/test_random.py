@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from namenode_sim.edits.ops import Op
 from namenode_sim.image.reader import read_namespace
+from namenode_sim.namespace.inode import INodeDirectory, full_path, subtree
 from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.namespace.snapshots import held
 from tests.namenode_sim.image.image_world import saved
 from tests.namenode_sim.namespace.dump import differences
 from tests.namenode_sim.namespace.given_edits import go_on
@@ -32,6 +34,18 @@ def through_an_image(namespace: Namespace) -> Namespace:
     return again
 
 
+def counted_wrong(namespace: Namespace) -> dict[str, tuple[int, int]]:
+    """Return the directories whose kept count is not that of a walk, with both."""
+    tree = namespace.tree
+    directories = [node for node in subtree(tree.root) if isinstance(node, INodeDirectory)]
+    kept = {node.id: held.count(tree, node) for node in directories}
+    known, tree.held = tree.held, {}
+    walked = {node.id: held.count(tree, node) for node in directories}
+    tree.held = known
+    pairs = {full_path(node): (kept[node.id], walked[node.id]) for node in directories}
+    return {path: pair for path, pair in pairs.items() if pair[0] != pair[1]}
+
+
 def run(draw: Draw, steps: int) -> None:
     scribe = Scribe()
     written: list[Op] = []
@@ -44,6 +58,7 @@ def run(draw: Draw, steps: int) -> None:
         go_on(namespace, edits)
         written += edits
         assert wrong(namespace, scribe.model) == [], edits
+        assert counted_wrong(namespace) == {}, edits
     replayed = Namespace.empty("hdfs")
     go_on(replayed, written)
     assert differences(replayed, namespace) == []

@@ -314,3 +314,66 @@ async def test_refused(method: str, fields: Fields, java_class: str, message: st
         await served.call(method, **fields)
     assert (refusal.value.java_class, refusal.value.message) == (java_class, message)
     assert len(served.log.frames) == edits
+
+
+@pytest.mark.parametrize(
+    ("above", "message"),
+    [
+        ("/k", "Directory is not a snapshottable directory: /k"),
+        ("/none", "Directory does not exist: /none"),
+    ],
+)
+async def test_snapshots_of_what_cannot_have_any_are_not_listed(above: str, message: str) -> None:
+    served = await snapshotted()
+    await served.mkdirs("/k")
+    with pytest.raises(RemoteFault) as fault:
+        await names(served, f"{above}/.snapshot")
+    assert fault.value.message == message
+    answer = await served.call(
+        "getListing", src="/k/.snapshot/x", startAfter=b"", needLocation=False
+    )
+    assert answer == calls.GetListingResponseProto()
+    assert await served.status("/k/.snapshot") is None
+
+
+async def test_the_root_lists_no_snapshots_where_it_may_have_none() -> None:
+    served = await snapshotted()
+    answer = await served.call("getSnapshotListing", snapshotRoot="/")
+    assert isinstance(answer, calls.GetSnapshotListingResponseProto)
+    assert not answer.snapshotList.snapshotListing
+    await served.mkdirs("/e")
+    with pytest.raises(RemoteFault, match="not a snapshottable directory: /e"):
+        await served.call("getSnapshotListing", snapshotRoot="/e")
+
+
+async def test_the_rights_of_then_count_in_a_snapshot() -> None:
+    """Those that could enter the directory when it was taken still can there, and no others."""
+    served = await snapshotted()
+    await served.mkdirs("/p", 0o755)
+    await served.mkdirs("/q", 0o700)
+    for root, mode in (("/p", 0o700), ("/q", 0o755)):
+        await served.take_snapshot(root, "s")
+        await served.call("setPermission", src=root, permission={"perm": mode})
+    assert await served.status("/p/.snapshot/s", user="bob") is not None
+    with pytest.raises(RemoteFault, match="Permission denied: user=bob, access=EXECUTE"):
+        await served.status("/q/.snapshot/s/x", user="bob")
+    with pytest.raises(RemoteFault, match="Permission denied: user=bob, access=EXECUTE"):
+        await served.status("/p/x", user="bob")
+
+
+async def test_what_snapshots_alone_hold_counts_for_name_quotas() -> None:
+    served = await snapshotted()
+    await served.mkdirs("/q")
+    await served.call("setQuota", path="/q", namespaceQuota=3, storagespaceQuota=2**63 - 1)
+    await served.call("allowSnapshot", snapshotRoot="/q")
+    await served.touch("/q/a")
+    await served.call("createSnapshot", snapshotRoot="/q", snapshotName="s")
+    await served.call("rename2", src="/q/a", dst="/q/b", overwriteDest=False)
+    with pytest.raises(RemoteFault, match="quota=3 file count=4"):
+        await served.create("/q/c")
+    await served.call("delete", src="/q/b", recursive=False)
+    await served.touch("/q/c")
+    await served.call("delete", src="/q/c", recursive=False)
+    await served.call("deleteSnapshot", snapshotRoot="/q", snapshotName="s")
+    await served.touch("/q/d")
+    await served.touch("/q/e")

@@ -7,7 +7,7 @@ import pytest
 
 from journal.model import TxId
 from namenode_sim.edits import ops
-from namenode_sim.edits.values import Permission, RenameOption
+from namenode_sim.edits.values import Permission, RenameOption, StorageType
 from namenode_sim.image.codecs import ZLIB_CODEC
 from namenode_sim.image.container import ImageWriter
 from namenode_sim.image.errors import ImageError
@@ -39,6 +39,20 @@ def test_an_edit_about_snapshots_is_for_one_process() -> None:
     script = _script()
     script.write(ops.AllowSnapshot("/a"))
     with pytest.raises(NeedsWholeNamespace, match=r"transaction \d+ .*AllowSnapshot"):
+        merge_in_memory(script.data, script.edits)
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        ops.SetQuota("/.reserved/raw/a", 5, 6),
+        ops.SetQuotaByStorageType("/.reserved/.inodes/16386", StorageType.SSD, 7),
+    ],
+)
+def test_a_quota_by_a_reserved_path_is_for_one_process(op: ops.Op) -> None:
+    script = _script()
+    script.write(op)
+    with pytest.raises(NeedsWholeNamespace, match=r"transaction \d+ .*names /\.reserved"):
         merge_in_memory(script.data, script.edits)
 
 
