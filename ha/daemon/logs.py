@@ -9,6 +9,7 @@ from typing import Any, Final, TextIO, cast
 import structlog
 from prometheus_client import Counter
 
+from ha.daemon.log_limit import LineLimit
 from ha.daemon.stderr import LossyStream, sturdy_stderr
 from ha.security.audit_text import escaped
 
@@ -113,6 +114,7 @@ def _route_standard_logging(
         )
     )
     handler.addFilter(is_own_fault)
+    handler.addFilter(LineLimit())
     root = logging.getLogger()
     root.handlers[:] = [handler]
 
