@@ -165,8 +165,7 @@ def zkfc(  # noqa: PLR0913 - its options
                         "Give one of --format-zk, --clear-zk and --check-zk",
                     )
         except ConfigurationError as failure:
-            code = process_format_zk.FAILED if once else end_code(failure)
-            raise ExitWith(code, str(failure)) from failure
+            raise ExitWith(1 if once else end_code(failure), str(failure)) from failure
         except ZooKeeperRefused as failure:
             raise ExitWith(process_format_zk.FAILED, str(failure)) from failure
         except ZooKeeperUnavailable as failure:
