@@ -1,6 +1,6 @@
 """Hadoop's own journal and observer tests, run against nnha's JournalNodes.
 
-The stand-in for ``MiniJournalCluster`` and its runner lie beside the test data; Maven fetches
+The stand-in for ``MiniJournalCluster`` and its runner lie with the test data; Maven fetches
 Hadoop's test jars once, where NNHA_INTEROP=1 asks for that.
 """
 

@@ -200,7 +200,7 @@ def test_the_script_of_a_daemon_runs_it_and_does_without_rich_too(tmp_path: Path
         [sys.executable, "-c", said, "--conf-dir", str(tmp_path)],
         capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
-    assert told.returncode == 1
+    assert told.returncode == 78
     assert told.stderr.splitlines()[-1].startswith(f"zkfc: {tmp_path} holds neither core-site.xml")
 
 
