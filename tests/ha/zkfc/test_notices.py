@@ -38,7 +38,9 @@ def ranked(ranks: Mapping[str, Rank]) -> Callable[[ZkfcSettings], ZkfcSettings]:
 async def pause(here: World, *nodes: Node, until: datetime | None = None) -> None:
     """Pause, and wait until these controllers have seen it."""
     async with connected(here.zookeeper, deadline_seconds=10.0) as session:
-        await write_pause(session, here.zookeeper, replace(PAUSE, since=datetime.now(UTC), until=until))
+        await write_pause(
+            session, here.zookeeper, replace(PAUSE, since=datetime.now(UTC), until=until)
+        )
     for node in nodes:
         await here.until(lambda: _page(node)["pause"], f"{node.name} sees it")  # noqa: B023
 
