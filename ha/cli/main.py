@@ -117,6 +117,7 @@ COMMANDS: Mapping[str, Entry] = {
             ),
         },
     ),
+    "backup": Entry("spark.backup.command:backup", "Back up a cluster's metadata, and restore it."),
     "oiv": Entry("namenode_sim.oiv.command:oiv", "View an fsimage offline.", logs=False),
     "dfs": Entry("deploy.local.demo.dfs:dfs", "Hadoop's own file system shell."),
     "completion": Entry(

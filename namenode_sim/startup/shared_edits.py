@@ -64,7 +64,7 @@ async def initialize_shared_edits(
     try:
         directories = identity.edits_directories(conf, place.address)
         state = load_and_check(storage, directories)
-        occupied = await _ask_nodes(place, storage.namespace_info)
+        occupied = await ask_nodes(place, storage.namespace_info)
         if occupied:
             consent.require(
                 f"Re-format the journal {place.journal.journal_id} on {', '.join(occupied)} ? "
@@ -117,7 +117,7 @@ def _ensure_framed(path: Path) -> None:
             )
 
 
-async def _ask_nodes(place: identity.NameNodeIdentity, ours: NamespaceInfo) -> list[str]:
+async def ask_nodes(place: identity.NameNodeIdentity, ours: NamespaceInfo) -> list[str]:
     """Return the JournalNodes where the journal exists already.
 
     Raises:

@@ -1,0 +1,1 @@
+"""Backups of a whole cluster: image, edits, znodes and the authority in one directory."""

@@ -1,0 +1,149 @@
+"""Put a backup in place: name directories here, and a journal with the edits behind the image."""
+
+import shutil
+import tarfile
+from pathlib import Path
+from typing import Final
+
+from ha.conf.configuration import Configuration
+from ha.conf.keys.namenode import ALLOW_FORMAT, REFORMAT_DISABLED
+from ha.console.exit_codes import FAILED, REFUSED
+from ha.daemon.process import ExitWith
+from hadoop.durable import sync_folder, write_durably
+from journal.errors import JournalError
+from journal.model import NamespaceInfo, TxId
+from namenode_sim.startup.format import ASK_SECONDS
+from namenode_sim.startup.identity import (
+    NameNodeIdentity,
+    edits_directories,
+    journal_reader,
+    name_directories,
+)
+from namenode_sim.startup.questions import Consent
+from namenode_sim.startup.shared_edits import ask_nodes, initialize_shared_edits
+from namenode_sim.storage.fill import copy_image
+from namenode_sim.storage.format import erase, erase_edits, lock_all, occupied
+from namenode_sim.storage.version_file import parse_version
+from namenode_sim.transfer.peers import one_is_active
+from spark.backup.create import image_of, segments_of
+from spark.backup.model import AUTHORITY, VERSION, BackupError, Manifest
+
+_NEW: Final = "current.restore"
+
+
+async def restore_namespace(
+    conf: Configuration,
+    place: NameNodeIdentity,
+    consent: Consent,
+    backup: Path,
+    manifest: Manifest,
+    *,
+    keep_journal: bool,
+) -> None:
+    """Fill this NameNode's name directories and the journal from a backup that was verified.
+
+    What could be refused is refused before anything changes, by the rules of ``--format``.  With
+    ``keep_journal`` the journal stays as it is, and must have the edits behind the backup's image.
+    Raise ExitWith (3 refused, 4 the journal was not filled), StorageError or OSError.
+    """
+    directories = name_directories(conf, place.address)
+    everywhere = edits_directories(conf, place.address)
+    info = parse_version((backup / VERSION).read_bytes())
+    with lock_all(directories):
+        full = list(map(str, occupied(everywhere)))
+        if keep_journal:
+            await _ensure_journal(conf, place, info, manifest)
+        else:
+            full += [f"the journal on {node}" for node in await ask_nodes(place, info)]
+        await _refuse(conf, place, consent, full)
+        try:
+            for directory in directories:
+                _build(directory, backup, manifest.image_txid, edits=not keep_journal)
+            erase_edits(everywhere, directories)
+            for directory in directories:
+                erase(directory / "current")
+                (directory / _NEW).rename(directory / "current")
+                sync_folder(directory)
+        finally:
+            for directory in directories:
+                shutil.rmtree(directory / _NEW, ignore_errors=True)
+    if keep_journal:
+        return
+    try:
+        await initialize_shared_edits(conf, place, Consent(force=True, ask=None))
+    except ExitWith as failure:
+        raise ExitWith(
+            FAILED,
+            f"the name directories are restored, but the journal is not: {failure.message}. → run "
+            "nnha namenode --initialize-shared-edits --force on this host",
+        ) from failure
+
+
+async def _ensure_journal(
+    conf: Configuration, place: NameNodeIdentity, info: NamespaceInfo, manifest: Manifest
+) -> None:
+    """Raise ExitWith if the journal lacks an edit that the backup has behind its image."""
+    reader = journal_reader(conf, place, info)
+    try:
+        await reader.ensure_served(TxId(manifest.image_txid + 1), manifest.last_txid)
+    except JournalError as failure:
+        raise ExitWith(
+            REFUSED,
+            f"the journal {place.journal.journal_id} does not hold the edits behind the image: "
+            f"{failure}. Nothing was changed. → without --keep-journal the backup's edits replace "
+            "it, and later ones are lost",
+        ) from failure
+    finally:
+        await reader.close()
+
+
+async def _refuse(
+    conf: Configuration, place: NameNodeIdentity, consent: Consent, full: list[str]
+) -> None:
+    shown = ", ".join(full)
+    if await one_is_active(place.peers, deadline_seconds=ASK_SECONDS):
+        raise ExitWith(
+            REFUSED,
+            f"another NameNode of {place.address.nameservice} is active, and a restore would erase "
+            "the file system that it serves; nothing was changed, and --force does not override "
+            "this. → stop all NameNodes first",
+        )
+    if not conf.get(ALLOW_FORMAT) or (full and conf.get(REFORMAT_DISABLED)):
+        key = REFORMAT_DISABLED if conf.get(ALLOW_FORMAT) else ALLOW_FORMAT
+        raise ExitWith(REFUSED, f"{key.name} forbids it; nothing was changed. In the way: {shown}")
+    if full:
+        consent.require(
+            f"Erase what is in {shown} and restore the backup ? (Y or N)",
+            code=REFUSED,
+            refusal=f"{shown} holds a file system, and nothing was changed. → to erase it for "
+            "good, give --force",
+        )
+
+
+def _build(directory: Path, backup: Path, image_txid: TxId, *, edits: bool) -> None:
+    """Make a whole ``current`` under another name; VERSION comes last."""
+    folder = directory / _NEW
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    copy_image([image_of(backup)], folder)
+    newest = image_txid
+    for segment in segments_of(backup, image_txid) if edits else ():
+        write_durably(folder / segment.path.name, segment.path.read_bytes())
+        newest = segment.first
+    write_durably(folder / "seen_txid", b"%d\n" % newest)
+    write_durably(folder / VERSION, (backup / VERSION).read_bytes())
+
+
+def restore_authority(backup: Path, target: Path) -> None:
+    """Unpack the authority into a folder that does not exist yet.
+
+    Raise BackupError where the backup has none or the target is not empty, and OSError.
+    """
+    if not (backup / AUTHORITY).is_file():
+        raise BackupError("this backup holds no authority; nothing was changed")
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise BackupError(f"{target} is not empty; nothing was changed")
+    target.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tarfile.open(backup / AUTHORITY) as archive:
+        archive.extractall(target, filter="data")
+    sync_folder(target)

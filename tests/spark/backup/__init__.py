@@ -1,0 +1,1 @@
+"""Backups: their manifest, and the folders that they lie in."""
