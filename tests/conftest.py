@@ -12,7 +12,9 @@ import kazoo.retry
 import pytest
 import structlog
 
+from ha.conf.keys.security import Mode
 from ha.daemon.event_loop import PlainLoop, fast_loop, uvloop_installed
+from ha.security.own_tls import act_as
 
 KEPT_LINES = 40
 LONGEST = (
@@ -79,6 +81,12 @@ def pytest_asyncio_loop_factories(
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first."""
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
+@pytest.fixture(autouse=True)
+def _no_certificate() -> None:
+    """Call in plain: a command that a test ran here may have left its certificate for all after."""
+    act_as(None, Mode.AUTO)
 
 
 @pytest.fixture(autouse=True)

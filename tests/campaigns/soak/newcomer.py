@@ -55,6 +55,8 @@ CHANGING: Final[Sequence[Sequence[str]]] = (
     ("switchover", "--yes", *REASON),
 )
 NOT_PLAYED: Final = {
+    "backup": "it says nothing of daemons' states",
+    "datanodes": "the cluster has none yet",
     "probe": "asks one daemon for one page; its tests ask all of them",
     "zkfc": "a daemon; the cluster runs it",
     "journalnode": "a daemon; the cluster runs it",

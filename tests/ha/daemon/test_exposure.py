@@ -103,7 +103,7 @@ async def test_no_daemon_listens_for_strangers_unasked(tmp_path: Path, door: str
 async def test_whoever_says_that_it_is_known_gets_on(tmp_path: Path) -> None:
     keys = {"dfs.namenode.rpc-address.ns1.nn1": ANYWHERE, "nnha.security.mode": "insecure-i-know"}
     code, text = await started(tmp_path, ["namenode"], **keys)
-    assert code == 1, "there is no name directory"
+    assert code == 78, "there is no name directory"
     assert "does not exist" in text.splitlines()[-1]
     said = next(line for line in text.splitlines() if '"security.mode"' in line)
     assert "insecure-i-know" in said
@@ -121,7 +121,7 @@ async def test_strict_needs_certificates_beyond_this_machine(tmp_path: Path) -> 
 async def test_permissive_says_what_it_cannot_prove(tmp_path: Path) -> None:
     keys = {"dfs.namenode.rpc-address.ns1.nn1": ANYWHERE, "nnha.security.mode": "permissive"}
     code, text = await started(tmp_path, ["namenode"], **keys)
-    assert code == 1, "there is no name directory"
+    assert code == 78, "there is no name directory"
     said = next(line for line in text.splitlines() if '"security.mode"' in line)
     assert '"level": "warning"' in said
     assert "from other machines nothing proves who calls yet, so they are let in" in said
@@ -165,7 +165,7 @@ def test_an_address_that_peers_cannot_reach_is_warned_of(tmp_path: Path, case: s
 
 async def test_a_mode_that_is_not_there_lists_those_that_are(tmp_path: Path) -> None:
     code, text = await started(tmp_path, ["journalnode"], **{"nnha.security.mode": "yes"})
-    assert code == 1
+    assert code == 78
     reason = text.splitlines()[-1]
     for word in ("yes", "nnha.security.mode", "auto", "strict", "permissive", "insecure-i-know"):
         assert word in reason
@@ -208,7 +208,7 @@ async def test_certificates_open_the_door(tmp_path: Path) -> None:
     keys = {"dfs.namenode.rpc-address.ns1.nn1": ANYWHERE}
     tls = {"nnha.security.tls.dir": str(tmp_path / "tls"), "nnha.security.mode": "strict"}
     code, text = await started(tmp_path, ["namenode"], **keys, **tls)
-    assert code == 1, "there is no name directory"
+    assert code == 78, "there is no name directory"
     assert "does not exist" in text.splitlines()[-1]
     said = next(line for line in text.splitlines() if '"security.mode"' in line)
     assert '"certificate": "nnha://c1/namenode/nn1"' in said
