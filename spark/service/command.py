@@ -66,7 +66,7 @@ def run_command(
         work = path_of(conf.get(keys.CHECKPOINT_WORK))
     except (ConfigurationError, ValueError) as problem:
         click.echo(f"{NAME}: {problem}", err=True)
-        sys.exit(UNEXPECTED)
+        sys.exit(end_code(problem))
     except ExitWith as refusal:
         click.echo(f"{NAME}: {refusal.message}", err=True)
         sys.exit(refusal.code)

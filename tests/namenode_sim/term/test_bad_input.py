@@ -82,7 +82,7 @@ def formatted(folder: Path) -> None:
 
 async def test_an_unformatted_directory_is_told_with_the_command_to_run(tmp_path: Path) -> None:
     code, said = await run_namenode(write_conf(tmp_path, [("127.0.0.1", 1)]))
-    assert code == 1
+    assert code == 78
     assert "does not exist" in said
     assert "nnha namenode --format" in said
 
@@ -94,7 +94,7 @@ async def test_a_corrupt_image_is_told_with_both_digests_and_never_loaded(tmp_pa
     damaged[20] ^= 1
     image.write_bytes(damaged)
     code, said = await run_namenode(write_conf(tmp_path, [("127.0.0.1", 1)]))
-    assert code == 1
+    assert code == 78
     assert image.name in said
     assert "md5" in said.lower()
 
@@ -126,7 +126,7 @@ async def test_a_journal_of_another_cluster_is_told_and_not_followed(tmp_path: P
 async def test_an_unknown_key_of_ours_is_an_error(tmp_path: Path, key: str) -> None:
     formatted(tmp_path)
     code, said = await run_namenode(write_conf(tmp_path, [("127.0.0.1", 1)], **{key: "1"}))
-    assert code == 1
+    assert code == 78
     assert key in said
 
 
