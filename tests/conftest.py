@@ -12,9 +12,8 @@ import kazoo.retry
 import pytest
 import structlog
 
-from ha.conf.keys.security import Mode
 from ha.daemon.event_loop import PlainLoop, fast_loop, uvloop_installed
-from ha.security.own_tls import act_as
+from ha.security import own_tls
 
 KEPT_LINES = 40
 LONGEST = (
@@ -84,9 +83,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _no_certificate() -> None:
-    """Call in plain: a command that a test ran here may have left its certificate for all after."""
-    act_as(None, Mode.AUTO)
+def _own_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take back the certificate under which a command that a test ran here has left us calling."""
+    monkeypatch.setattr(own_tls, "_own", vars(own_tls)["_own"])
 
 
 @pytest.fixture(autouse=True)
