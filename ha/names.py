@@ -161,9 +161,13 @@ class Names:
         if full:
             busy = f"{MOST_LOOKUPS} other names wait for the resolver"
             lookup.answer.set_exception(Unresolved(question.host, socket.EAI_AGAIN, busy))
-        else:
-            name = f"look up {question.host}"
-            threading.Thread(target=self._run, args=(question,), name=name, daemon=True).start()
+            return lookup, known
+        name = f"look up {question.host}"
+        thread = threading.Thread(target=self._run, args=(question,), name=name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:  # the system gives no more threads
+            self._settle(question, (), Unresolved(question.host, socket.EAI_AGAIN, str(error)))
         return lookup, known
 
     def _run(self, question: _Question) -> None:
@@ -180,6 +184,13 @@ class Names:
             failure = Unresolved(host, error.errno or socket.EAI_FAIL, error.strerror or str(error))
         except ValueError as error:  # a label of more than 63 letters, or of none; a NUL
             failure = Unresolved(host, socket.EAI_NONAME, str(error.__cause__ or error))
+        finally:
+            # After any other error, too: a lookup without an end would be waited for by all.
+            self._settle(question, found, failure)
+
+    def _settle(self, question: _Question, found: tuple[Found, ...], failure: Unresolved) -> None:
+        """End a lookup: keep what was found, or note the failure, and answer all that wait."""
+        host = question.host
         with self._lock:
             lookup = self._under_way.pop(question)
             if found:

@@ -10,7 +10,7 @@ ONLY_A_PERSON: Final = 78
 _FOR_A_PERSON: Final = frozenset(
     {
         errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR,
-        errno.ELOOP, errno.ENAMETOOLONG, errno.EADDRNOTAVAIL,
+        errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG, errno.EADDRNOTAVAIL,
     }
 )  # fmt: skip
 

@@ -161,7 +161,8 @@ async def _connected(loop: asyncio.AbstractEventLoop, host: str, port: int | Non
             return made
     if len(failures) == 1:
         raise failures[0]
-    text = "; ".join(dict.fromkeys(str(one.strerror or one) for one in failures))
     if len({failure.errno for failure in failures}) == 1:
-        raise OSError(failures[0].errno, text)
-    raise OSError(text)
+        texts = dict.fromkeys(str(one.strerror or one) for one in failures)
+        raise OSError(failures[0].errno, "; ".join(texts))
+    # With their numbers: ``ha.service.no_answer`` judges by them.
+    raise OSError("; ".join(map(str, failures)))

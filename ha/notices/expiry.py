@@ -40,14 +40,14 @@ class Expiry:
         """Return a notice if it is in force, and for how many seconds; take away one that is over.
 
         ``now`` is our own clock, ``member`` the path of our member znode, which is written again to
-        learn ZooKeeper's time; empty: none is there, so our own clock decides, for us alone.
+        learn ZooKeeper's time.  Where there is none of ours our own clock decides, for us alone.
         """
         if noted is None or noted.value.until is None:
             return None if noted is None else noted.value, math.inf
-        left = await self._seconds_left(session, noted, noted.value.until, now, member)
+        left, for_all = await self._seconds_left(session, noted, noted.value.until, now, member)
         if left > 0:
             return noted.value, left
-        if member or not noted.written_at:
+        if for_all:
             # Best effort: a reader of an expired notice knows that it is over.
             with suppress(ZooKeeperUnavailable, ZooKeeperRefused):
                 await clear(version=noted.version)
@@ -55,17 +55,17 @@ class Expiry:
 
     async def _seconds_left(
         self, session: Session, noted: Noted[Pause], until: datetime, now: datetime, member: str
-    ) -> float:
-        """Return for how many seconds it is in force; 0 or less: it is over."""
+    ) -> tuple[float, bool]:
+        """Return the seconds that it is in force for (0 or less: it is over), and if for all."""
         ours = (until - now).total_seconds()
         if ours > 0 or not noted.written_at or not member:
-            return ours
+            return ours, not noted.written_at
         loop = asyncio.get_running_loop()
         if (known := self._ends.get(noted, loop.time())) > loop.time():
-            return known - loop.time()
+            return known - loop.time(), False
         theirs = await self._time(session, member)
         if theirs is None:
-            return ours
+            return ours, False
         lasts = (until - noted.value.since).total_seconds()
         left = noted.written_at + lasts - theirs
         if left > 0:
@@ -79,7 +79,7 @@ class Expiry:
             )
         known_ends = {one: end for one, end in self._ends.items() if end > loop.time()}
         self._ends = known_ends | {noted: loop.time() + left}
-        return left
+        return left, True
 
     async def _time(self, session: Session, member: str) -> float | None:
         """Return ZooKeeper's time, by which it writes our member; None: the member is not ours."""

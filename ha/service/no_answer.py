@@ -66,7 +66,8 @@ def _not_connected(failure: OSError) -> NoAnswer:
 
 
 def _by_number(failure: OSError) -> NoAnswer:
-    # A name with several addresses: asyncio has only the text of what each of them brought.
+    # A name with several addresses has no number of its own, only the text of what each brought
+    # (ha.daemon.event_loop).
     found = {failure.errno} if failure.errno else _numbers(str(failure))
     if found == {errno.ECONNREFUSED}:
         return NoAnswer.NOT_LISTENING

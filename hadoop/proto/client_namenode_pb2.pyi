@@ -1364,40 +1364,6 @@ class GetSlowDatanodeReportResponseProto(_message.Message):
 Global___GetSlowDatanodeReportResponseProto: _TypeAlias = GetSlowDatanodeReportResponseProto  # noqa: Y015
 
 @_typing.final
-class MetaSaveRequestProto(_message.Message):
-    DESCRIPTOR: _descriptor.Descriptor
-
-    FILENAME_FIELD_NUMBER: _builtins.int
-    filename: _builtins.str
-    def __init__(
-        self,
-        *,
-        filename: _builtins.str | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["filename", b"filename"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["filename", b"filename"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___MetaSaveRequestProto: _TypeAlias = MetaSaveRequestProto  # noqa: Y015
-
-@_typing.final
-class MetaSaveResponseProto(_message.Message):
-    DESCRIPTOR: _descriptor.Descriptor
-
-    def __init__(
-        self,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___MetaSaveResponseProto: _TypeAlias = MetaSaveResponseProto  # noqa: Y015
-
-@_typing.final
 class GetPreferredBlockSizeRequestProto(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

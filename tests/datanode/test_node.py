@@ -211,12 +211,12 @@ def recover(
     )
 
 
-async def refused(folders: list[Path], model: NameNode, code: int = 78) -> str:
+async def refused(folders: list[Path], model: NameNode) -> str:
     with pytest.raises(ExitWith) as ended:
         await asyncio.wait_for(
             DataNode(name_nodes.settings(folders, [model])).run(asyncio.Event()), 20
         )
-    assert ended.value.code == code
+    assert ended.value.code == 78
     return ended.value.message
 
 
@@ -279,7 +279,7 @@ async def test_a_name_node_of_another_cluster_does_not_end_it(
 @pytest.mark.row("B22")
 async def test_no_usable_directory_ends_it(tmp_path: Path, active: NameNode) -> None:
     (tmp_path / "file").write_text("in the way")
-    assert "cannot be used" in await refused([tmp_path / "file"], active, code=1)
+    assert "cannot be used" in await refused([tmp_path / "file"], active)
     both = name_nodes.settings([tmp_path / "file", tmp_path / "good"], [active], tolerated=1)
     stop = asyncio.Event()
     task = asyncio.create_task(DataNode(both).run(stop))

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from ha.daemon import event_loop
+from ha.daemon.event_loop import PlainLoop, fast_loop
 from ha.names import BRIEFLY_SECONDS, MOST_LOOKUPS, Names, Unresolved, waited_for
 from tests import ROOT
 
@@ -171,6 +173,51 @@ async def test_lookups_under_way_are_bounded(resolver: Resolver) -> None:
     )
     with pytest.raises(Unresolved, match="not known"):
         await found(names, "one more")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), MemoryError()])
+async def test_a_lookup_that_breaks_off_keeps_no_place_and_nobody_waiting(
+    resolver: Resolver, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lookup without an end would be joined by each later one of that name."""
+
+    def start(_thread: threading.Thread) -> None:
+        raise error
+
+    names = Names(resolver.look)
+    if isinstance(error, RuntimeError):
+        monkeypatch.setattr(threading.Thread, "start", start)
+    else:
+        resolver.table["h"] = error
+        monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    for _ in range(MOST_LOOKUPS + 1):
+        async with asyncio.timeout(20):
+            with pytest.raises(Unresolved, match=r"start new thread|no address"):
+                await found(names, "h")
+    monkeypatch.undo()
+    resolver.table["h"] = "10.0.0.2"
+    assert await found(names, "h") == ["10.0.0.2"]
+
+
+@pytest.mark.parametrize("factory", [PlainLoop, fast_loop], ids=["asyncio", "uvloop"])
+def test_addresses_that_fail_in_several_ways_are_judged_by_each(
+    factory: Callable[[], asyncio.AbstractEventLoop], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A port that refuses, and an address that no TCP connection has."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+
+        def look(*_: object) -> list[object]:
+            hosts = ("127.0.0.1", "255.255.255.255")
+            return [(socket.AF_INET, 1, 6, "", (host, port)) for host in hosts]
+
+        monkeypatch.setattr(event_loop, "NAMES", Names(look))
+        with asyncio.Runner(loop_factory=factory) as runner:
+            connecting = runner.get_loop().create_connection(asyncio.Protocol, "h", port)
+            with pytest.raises(OSError, match=r"\[Errno 111\].*; \[Errno \d+\]") as failure:
+                runner.run(connecting)
+    assert failure.value.errno is None
 
 
 def test_a_loop_of_ours_runs_each_command_and_only_one_module_asks_the_resolver() -> None:

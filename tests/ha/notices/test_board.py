@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected, ensure_parent
 from ha.notices import store
 from ha.notices.board import Board, utc_now
+from ha.notices.expiry import Expiry
 from ha.notices.model import BadNotice, Drain, Member, encode_member, encode_pause
 from ha.notices.seen import FREE, Notices
 from tests.ha.notices.test_model import MEMBER, NOON, PAUSE
@@ -162,6 +164,26 @@ async def test_a_fast_clock_ends_no_pause_and_no_drain(
         assert len(ours) == 2, said
         assert abs(ours[0]["clock_ahead_seconds"] - ahead.total_seconds()) < 30
         assert 1700 < ours[0]["seconds_left"] <= 1800
+
+
+@pytest.mark.parametrize("shown_by", ["nn2", ""])
+async def test_a_fast_clock_that_cannot_ask_ends_a_pause_for_itself_alone(
+    zookeeper: ZooKeeper, shown_by: str
+) -> None:
+    """Our member znode is another session's still, or is not there: ZooKeeper's time is unknown."""
+    async with _place(zookeeper.connect) as place:
+        since = utc_now().replace(microsecond=0)
+        pause = replace(LASTING, since=since, until=since + timedelta(minutes=30))
+        await store.write_pause(place.session, place.zookeeper, pause)
+        place.board("nn2", THEIRS)
+        await place.shows(THEIRS)
+        noted = store.Noted(pause, 0, written_at=since.timestamp())
+        member = f"{store.members_path(place.zookeeper)}/{shown_by}" if shown_by else ""
+        clear = partial(store.clear_pause, place.session, place.zookeeper)
+        late = utc_now() + timedelta(hours=1)
+        found = await Expiry("nn1").in_force(place.session, late, member, noted, clear)
+        assert found[0] is None
+        assert await store.read_pause(place.session, place.zookeeper) is not None
 
 
 async def test_a_pause_whose_time_is_over_by_all_clocks_does_not_outlive_a_fast_one(
