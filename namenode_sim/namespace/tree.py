@@ -86,18 +86,19 @@ class Tree:
         """
         if not path.startswith("/.reserved/"):
             return path
-        _, kind, *rest = components(path)
         above = ""
-        if kind == b".inodes" and rest:
-            node = self.inodes.get(int(rest[0])) if rest[0].isdigit() else None
-            if node is None:
-                raise ApplyError(f"{path} does not exist")
-            rest = rest[1:]
-            if rest[:1] == [b".."]:  # nothing behind it counts
-                node, rest = node.parent or node, []
-            above = inode.full_path(node).rstrip("/")
-        elif kind != b"raw":
-            return path
+        match components(path)[1:]:
+            case [b".inodes", number, *rest]:
+                node = self.inodes.get(int(number)) if number.isdigit() else None
+                if node is None:
+                    raise ApplyError(f"{path} does not exist")
+                if rest[:1] == [b".."]:  # nothing behind it counts
+                    node, rest = node.parent or node, []
+                above = inode.full_path(node).rstrip("/")
+            case [b"raw", *rest]:
+                pass
+            case _:
+                return path
         return above + "".join(f"/{name.decode('utf-8', 'replace')}" for name in rest) or "/"
 
     def parent_of(self, path: str) -> tuple[inode.INodeDirectory | None, bytes]:

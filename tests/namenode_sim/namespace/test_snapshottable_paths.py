@@ -96,7 +96,9 @@ def test_edits_name_directories_as_hadoop_s_clients_do(root: str) -> None:
     assert namespace.snapshots.snapshottable == {}
 
 
-@pytest.mark.parametrize("path", ["/.reserved/.inodes/99", "/.reserved/.inodes/x", "/.reserved/y"])
+@pytest.mark.parametrize(
+    "path", ["/.reserved/.inodes/99", "/.reserved/.inodes/x", "/.reserved/y", "/.reserved/"]
+)
 def test_a_reserved_path_that_leads_nowhere_ends_the_replay(path: str) -> None:
     with pytest.raises(ApplyError, match="does not exist"):
         given.after(ops.SetQuota(path, 1, 1))
