@@ -81,6 +81,11 @@ class FilesView:
         """The live ones that are not stale."""
         return self.live_datanodes - self.stale_datanodes
 
+    @property
+    def unreadable(self) -> bool:
+        """Whether there are blocks that no DataNode that is heard has."""
+        return self.missing > 0 or (self.blocks > 0 and not self.heard_datanodes)
+
 
 def files_view(found: object) -> FilesView | None:
     """Read the entry ``files`` of a NameNode's status page; return None if it is not valid."""
@@ -108,7 +113,7 @@ def files_of_hadoop(bean: Mapping[str, object], safe_mode: str | None) -> FilesV
 def problems_of_files(files: FilesView) -> Iterator[str]:
     """Yield what is wrong with blocks and DataNodes, the worst first."""
     if files.missing:
-        yield f"{_blocks(files.missing)} no usable replica: their files cannot be read whole"
+        yield f"{blocks_text(files.missing)} no usable replica: their files cannot be read whole"
     if not files.heard_datanodes and (files.blocks or files.stale_datanodes):
         yield "no DataNode is heard: no data can be read or written  → start the DataNodes"
     if files.safe_mode is not None:
@@ -124,10 +129,10 @@ def problems_of_files(files: FilesView) -> Iterator[str]:
         named = f": {', '.join(silent[:MOST_NAMED])}" if silent else ""
         yield f"{_count(files.stale_datanodes, 'DataNode')} silent{named}  → nnha datanodes"
     if files.corrupt:
-        yield f"{_blocks(files.corrupt)} damaged replicas"
+        yield f"{blocks_text(files.corrupt)} damaged replicas"
     if files.under_replicated:
         copied = "" if files.stale_datanodes else "; they are being copied"
-        yield f"{_blocks(files.under_replicated)} too few replicas{copied}"
+        yield f"{blocks_text(files.under_replicated)} too few replicas{copied}"
     if files.failed_volumes:
         failing = [one.host for one in files.datanodes if one.failed_volumes][:MOST_NAMED]
         where = f" on {', '.join(failing)}" if failing else ""
@@ -170,5 +175,5 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what} is" if number == 1 else f"{number} {what}s are"
 
 
-def _blocks(number: int) -> str:
+def blocks_text(number: int) -> str:
     return "1 block has" if number == 1 else f"{number:,} blocks have"

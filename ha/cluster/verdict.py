@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from ha.cluster.candidates import Readiness, failover_blockers, readiness
+from ha.cluster.files_view import blocks_text
 from ha.cluster.problems import no_answer_message, problems_of_roles
 from ha.cluster.view import ClusterView, ZkfcRow
 
@@ -65,7 +66,7 @@ def _condition(view: ClusterView) -> Condition:
     if view.journal_lost:
         return Condition.NOT_SERVING
     files = view.active.files
-    if files is not None and (files.missing or (files.blocks and not files.heard_datanodes)):
+    if files is not None and files.unreadable:
         return Condition.UNREADABLE
     if files is not None and files.safe_mode is not None:
         return Condition.READ_ONLY
@@ -120,8 +121,7 @@ def _unreadable(view: ClusterView) -> str:
     files = view.active.files if view.active is not None else None
     if files is None or not files.heard_datanodes:
         return "no DataNode is heard"
-    blocks = "1 block has" if files.missing == 1 else f"{files.missing:,} blocks have"
-    return f"{blocks} no usable replica"
+    return f"{blocks_text(files.missing)} no usable replica"
 
 
 def _takeover(view: ClusterView) -> str:

@@ -124,9 +124,8 @@ def _data(view: ClusterView) -> Iterator[Finding]:
         if active.software is None and active.note is not None:
             yield unknown("data", f"{active.namenode}: {active.note}", "nnha status --timeout 10")
         return
-    unreadable = files.missing or (files.blocks and not files.heard_datanodes)
     for found in problems_of_files(files):
-        judge = fail if unreadable or files.safe_mode is not None else warn
+        judge = fail if files.unreadable or files.safe_mode is not None else warn
         yield judge("data", found.partition("  → ")[0], "nnha datanodes")
     if not any(problems_of_files(files)):
         nodes = f"{files.heard_datanodes} DataNodes are heard"
