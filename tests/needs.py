@@ -190,10 +190,21 @@ NAMESPACES: Final = Need("network namespaces", cache(network.lacking))
 PURE_SASL: Final = Need(
     "pure-sasl", partial(_packages, "pip install -r tests/sasl.txt", "puresasl")
 )
+_PACKAGES: Final = {
+    "nc.openbsd": "netcat-openbsd", "nc.traditional": "netcat-traditional", "ncat": "ncat",
+    "busybox": "busybox", "zsh": "zsh", "tcsh": "tcsh", "fish": "fish", "sh": "dash",
+    "dash": "dash", "bash": "bash",
+}  # fmt: skip
+COMMANDS: Final = {
+    command: Need(command, partial(_commands, f"apt-get install {package}", command))
+    for command, package in _PACKAGES.items()
+}
+"""The netcats and login shells that a fenced host may have."""
 
 NEEDS: Final = {
     need.name: need
     for need in (
+        *COMMANDS.values(),
         HADOOP_SERVER,
         UPSTREAM_TESTS,
         SSHD,

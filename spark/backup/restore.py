@@ -2,7 +2,7 @@
 
 import shutil
 import tarfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from ha.conf.configuration import Configuration
@@ -137,13 +137,21 @@ def _build(directory: Path, backup: Path, image_txid: TxId, *, edits: bool) -> N
 def restore_authority(backup: Path, target: Path) -> None:
     """Unpack the authority into a folder that does not exist yet.
 
-    Raise BackupError where the backup has none or the target is not empty, and OSError.
+    Raise BackupError where the backup has none, holds anything but files and folders below its
+    root, or the target is not empty, and OSError.  The members are checked here, too: Python 3.11.0
+    to 3.11.3 have no extraction filters.
     """
     if not (backup / AUTHORITY).is_file():
         raise BackupError("this backup holds no authority; nothing was changed")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise BackupError(f"{target} is not empty; nothing was changed")
-    target.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tarfile.open(backup / AUTHORITY) as archive:
-        archive.extractall(target, filter="data")
+        members = archive.getmembers()
+        for member in members:
+            path = PurePosixPath(member.name)
+            if path.is_absolute() or ".." in path.parts or not (member.isdir() or member.isreg()):
+                raise BackupError(f"{member.name!r} in {AUTHORITY} is no file below it")
+        target.mkdir(parents=True, exist_ok=True, mode=0o700)
+        archive.extraction_filter = getattr(tarfile, "fully_trusted_filter", None)
+        archive.extractall(target, members)
     sync_folder(target)

@@ -19,6 +19,7 @@ from tests.fencing.sshd import (
     needs_sshd,
     settings,
 )
+from tests.needs import COMMANDS, SEARCHED
 
 NONCE = Nonce("5eed", 20, 22)
 ANSWER = b"5eed-42 0 7 8 5eed-end"
@@ -130,9 +131,9 @@ NETCATS = ("nc.openbsd", "nc.traditional", "ncat", "busybox nc")
 @needs_sshd
 @pytest.mark.parametrize("netcat", NETCATS)
 async def test_each_netcat_of_this_machine_shows_what_the_port_is(sshd: Sshd, netcat: str) -> None:
-    program = shutil.which(netcat.split()[0])
+    program = shutil.which(netcat.split()[0], path=SEARCHED)
     if program is None:
-        pytest.skip(f"there is no {netcat}")
+        COMMANDS[netcat.split()[0]].skip()
     sshd.replace_command("fuser", "exit 1")
     sshd.replace_command("bash", "exit 127")
     sshd.replace_command("nc", " ".join(["exec", program, *netcat.split()[1:], '"$@"']))
@@ -222,8 +223,9 @@ SHELLS = ("sh", "dash", "bash", "zsh", "tcsh", "fish", "busybox sh")
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_every_login_shell_can_start_the_script(shell: str) -> None:
-    if shutil.which(shell.split()[0]) is None:
-        pytest.skip(f"there is no {shell}")
+    need = COMMANDS[shell.split()[0]]
+    if not need.here:
+        need.skip()
     for command, expected in {
         "echo 7; echo 8 >&2; exit 3": Answer(3, "7"),
         "echo *; echo a  b": Answer(0, "* a b"),
