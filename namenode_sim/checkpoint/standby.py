@@ -116,7 +116,7 @@ class StandbyCheckpointer:
                     return
                 txid = self._namenode.namespace.last_applied
                 # The thread must have ended before the lock goes, whoever cancels us.
-                path = await _to_its_end(self._save_blocking, self._abandon)
+                path = await to_its_end(self._save_blocking, self._abandon)
         except CheckpointAbandoned:
             metrics.CHECKPOINTS.labels("abandoned").inc()
             log.info("checkpoint.abandoned", because="the NameNode is to become active")
@@ -179,7 +179,7 @@ class StandbyCheckpointer:
             self._abandon.set()
 
 
-async def _to_its_end(save: Callable[[], Path], abandon: threading.Event) -> Path:
+async def to_its_end(save: Callable[[], Path], abandon: threading.Event) -> Path:
     """Run ``save`` in a thread; a cancelled caller still waits for it, after telling it to end."""
     work = asyncio.ensure_future(asyncio.to_thread(save))
     try:

@@ -101,6 +101,12 @@ def _words(method: str, request: Message) -> str:
     return WORDS[method].format_map(fields)
 
 
+def check_on(cluster: Cluster) -> None:
+    """Raise FsError unless safe mode is on, as it must be while an image is saved."""
+    if not cluster.safe_mode.is_on():
+        raise io_error("Safe mode should be turned ON in order to create namespace image.")
+
+
 def switch(
     caller: Caller, request: calls.SetSafeModeRequestProto, cluster: Cluster
 ) -> calls.SetSafeModeResponseProto:

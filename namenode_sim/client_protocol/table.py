@@ -158,9 +158,6 @@ WRITES: dict[str, WriteCall] = {
     ),
 }
 
-NOT_SERVED = frozenset({"saveNamespace"})
-"""Calls that this build knows and refuses in words (UnsupportedOperationException)."""
-
 _REQUESTS_OF_OTHER_NAMES = {
     "getFsStats": calls.GetFsStatusRequestProto,
     "getHAServiceState": calls.HAServiceStateRequestProto,

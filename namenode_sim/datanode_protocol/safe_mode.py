@@ -57,6 +57,8 @@ class SafeModeWatch:
     def look(self) -> None:
         """Find out whether the safe mode of the start moves on."""
         cluster, before = self._cluster, self._cluster.safe_mode
+        if cluster.safe_mode_stays:
+            return
         if self._awaits_edits:
             if self._role is not Role.ACTIVE and not self._has_caught_up():
                 return

@@ -24,13 +24,14 @@ class Cluster:
 
     ``term`` counts the changes of the role: work that was begun in another is not gone on with.
     ``placement`` says when a DataNode is avoided.
+    ``safe_mode_stays``: an image is being saved, and the start's safe mode does not move on.
     From ``registered_by`` on, in monotonic seconds, a DataNode that has not registered is dead.
     ``on_damage`` hears the block, its stamp and the DataNode of each replica that is found damaged.
     """
 
     __slots__ = (
         "_by_number", "_namespace", "blocks", "draw", "nodes", "on_damage", "placement", "pool",
-        "registered_by", "rules", "safe_mode", "term",
+        "registered_by", "rules", "safe_mode", "safe_mode_stays", "term",
     )  # fmt: skip
 
     def __init__(
@@ -42,6 +43,7 @@ class Cluster:
         self.draw = draw
         self.placement = PlacementRules()
         self.registered_by = 0.0
+        self.safe_mode_stays = False
         self.on_damage: Callable[[int, int, str], None] = lambda *_: None
         self.rules = safemode.SafeModeRules() if rules is None else rules
         self.nodes: dict[str, Node] = {}

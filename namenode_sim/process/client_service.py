@@ -19,23 +19,24 @@ from ha.rpc.java_names import CLIENT_PROTOCOL, RETRIABLE, UNSUPPORTED_OPERATION
 from ha.rpc.protocol import Call, Ended, Method, RpcProtocol
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import datanode_protocol_pb2 as datanodes
-from hadoop.proto.hdfs_types_pb2 import HAServiceStateProto, SafeModeActionProto
+from hadoop.proto.hdfs_types_pb2 import HAServiceStateProto
 from journal.model import TxId
 from namenode_sim.client_protocol import table
 from namenode_sim.client_protocol.open_files.block_recovery import commit_block_synchronization
 from namenode_sim.client_protocol.open_files.lease_calls import due_files, release_due
 from namenode_sim.client_protocol.reads import summary
-from namenode_sim.client_protocol.safe_mode import SafeModeAt, switch
+from namenode_sim.client_protocol.safe_mode import SafeModeAt
 from namenode_sim.client_protocol.words import model
 from namenode_sim.client_protocol.words.errors import FsError, not_found
 from namenode_sim.client_protocol.words.leases import LeaseTimes
-from namenode_sim.client_protocol.words.permissions import check_superuser, find
+from namenode_sim.client_protocol.words.permissions import find
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import RpcIds
 from namenode_sim.namespace.inode import INode
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.retry_cache import Remembered, RememberedRefusal, RetryCache, Unchanged
+from namenode_sim.process.admin_service import AdminService, Save
 from namenode_sim.process.answers import Answers, EditLog
 from namenode_sim.process.user_groups import Groups, SystemGroups
 
@@ -70,6 +71,10 @@ def _no_log_to_roll() -> TxId:
     raise RemoteFault(UNSUPPORTED_OPERATION, "rollEdits is not served by this NameNode")
 
 
+async def _no_image_to_save(_window_seconds: int, _most_edits: int) -> bool:
+    raise RemoteFault(UNSUPPORTED_OPERATION, "saveNamespace is not served by this NameNode")
+
+
 def _ignore_failure(_why: str) -> None:
     return
 
@@ -81,8 +86,8 @@ class ClientService:
     ``superuser`` owns the file system.  ``state`` names the HA state for getHAServiceState.
     ``on_broken`` is called with the reason when an edit was logged that does not apply: the process
     must end.  ``roll`` ends the open segment if it holds anything; it gives the first txid of the
-    open one.  ``host`` is ours, as a refusal in safe mode names it. Both clocks return seconds;
-    ``wall_clock`` since 1970.
+    open one; ``save`` saves an image.  ``host`` is ours, as a refusal in safe mode names it. Both
+    clocks return seconds; ``wall_clock`` since 1970.
     """
 
     namespace: Namespace
@@ -96,6 +101,7 @@ class ClientService:
     state: Callable[[], str] = _state_unknown
     on_broken: Callable[[str], None] = _ignore_failure
     roll: Callable[[], TxId] = _no_log_to_roll
+    save: Save = _no_image_to_save
     leases: LeaseTimes = field(default_factory=LeaseTimes)
     host: str = "localhost"
     clock: Callable[[], float] = time.monotonic
@@ -118,15 +124,25 @@ class ClientService:
             for name, write in table.WRITES.items()
         }
         others: dict[str, Callable[[Call, Any], Awaitable[Message]]] = {
-            **dict.fromkeys(table.NOT_SERVED, self._refuse),
+            **self._admin().methods(),
             "getContentSummary": self._content_summary,
             "getQuotaUsage": self._quota_usage,
-            "setSafeMode": self._set_safe_mode,
-            "rollEdits": self._roll_edits,
             "getHAServiceState": self._ha_state,
         }
         methods |= {name: Method(table.request_of(name), call) for name, call in others.items()}
         return RpcProtocol(CLIENT_PROTOCOL, methods)
+
+    def _admin(self) -> AdminService:
+        return AdminService(
+            scene=self.scene,
+            admit=self._admit,
+            answers=self._answers,
+            durable=lambda: self.log.durable(self.namespace.last_applied),
+            cluster=self.cluster,
+            safe_mode=self._safe_mode,
+            roll=self.roll,
+            save=self.save,
+        )
 
     def became_active(self) -> None:
         """Begin a term: every writer counts as just heard of (as FSNamesystem does at takeover).
@@ -160,10 +176,11 @@ class ClientService:
             changes,
         )
 
-    async def _admit(self, call: Call, method: str, *, writes: bool) -> None:
+    async def _admit(self, call: Call, method: str, *, writes: bool, guarded: bool = True) -> None:
         """Let a call in, with what planning it needs and what may take a while to find out."""
         await self.groups.learn(call.user)
-        await self.gate.admit(method, writes=writes)
+        if guarded:
+            await self.gate.admit(method, writes=writes)
 
     def _served(
         self,
@@ -299,40 +316,6 @@ class ClientService:
         name = self.state().upper()
         known = name if name in HAServiceStateProto.keys() else "INITIALIZING"  # noqa: SIM118 - an enum, no dict
         return calls.HAServiceStateResponseProto(state=HAServiceStateProto.Value(known))
-
-    async def _roll_edits(self, call: Call, _: calls.RollEditsRequestProto) -> Message:
-        """End the segment, so that it can be merged or tailed; answered once it is finalized."""
-        await self._admit(call, "rollEdits", writes=True)
-
-        def compute() -> Message:
-            check_superuser(self.scene(call).caller)
-            self._safe_mode().check("Log not rolled")
-            return calls.RollEditsResponseProto(newSegmentTxId=self.roll())
-
-        return await self._answers.answer(compute)
-
-    async def _set_safe_mode(self, call: Call, request: calls.SetSafeModeRequestProto) -> Message:
-        """Switch safe mode, on a standby too where the caller does not mind."""
-        is_get = request.action == SafeModeActionProto.SAFEMODE_GET
-        if request.checked:
-            await self._admit(call, "setSafeMode", writes=not is_get)
-        else:
-            await self.groups.learn(call.user)
-        try:
-            answer = switch(self.scene(call).caller, request, self.cluster)
-        except FsError as error:
-            raise RemoteFault(error.java_class, error.message) from error
-        if not is_get:
-            action = SafeModeActionProto.Name(request.action)
-            log.info("safe_mode.switched", action=action, user=call.user, on=answer.result)
-        await self.log.durable(self.namespace.last_applied)
-        return answer
-
-    async def _refuse(self, call: Call, _: Message) -> Message:
-        await self.gate.admit(call.method, writes=True)
-        raise RemoteFault(
-            UNSUPPORTED_OPERATION, f"{call.method} is not served by this NameNode yet"
-        )
 
     async def commit_block_synchronization(
         self, call: Call, request: datanodes.CommitBlockSynchronizationRequestProto

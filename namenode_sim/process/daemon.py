@@ -24,6 +24,7 @@ from ha.rpc.protocol import RpcProtocol
 from ha.security.access_control import AccessControl
 from ha.service.ha_service import ha_service_protocol
 from journal.model import TxId
+from namenode_sim.checkpoint.on_request import SaveOnRequest
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.image.load_progress import LoadProgress
 from namenode_sim.metrics import enter_state
@@ -37,7 +38,12 @@ from namenode_sim.process.ha_service import NameNodeHaService, disk_trouble_of
 from namenode_sim.process.jmx import NameNodeBeans
 from namenode_sim.process.listeners import Listeners
 from namenode_sim.process.loading import Loading, load_in_thread, loading_protocols
-from namenode_sim.process.peer_service import checkpointer, peer_protocol, witness_protocol
+from namenode_sim.process.peer_service import (
+    checkpointer,
+    forget_old,
+    peer_protocol,
+    witness_protocol,
+)
 from namenode_sim.process.status_page import INITIALIZING, LoadingPage, StatusPage
 from namenode_sim.process.user_groups import SystemGroups
 from namenode_sim.startup.identity import (
@@ -198,6 +204,9 @@ class _Parts:
         cluster = cluster_of(conf, storage.namespace_info.block_pool_id, namenode.namespace)
         keeper = keeper_of(conf, storage.namespace_info, namenode, cluster)
         client_service = _client_service(conf, place, namenode, gate, cluster)
+        client_service.save = SaveOnRequest(
+            namenode, storage, partial(forget_old, storage, namenode)
+        ).save
         copies.on_required_lost(namenode.end_because)
         checkpoints = checkpointer(conf, place, namenode, storage)
         beans = NameNodeBeans(

@@ -5,14 +5,15 @@ transition requests, the journal's refusal, the end of a takeover's step -- post
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from itertools import count
 from typing import Any, Final, assert_never
 
 import structlog
 
 from ha.rpc.errors import RemoteFault
-from ha.rpc.java_names import STANDBY_EXCEPTION
+from ha.rpc.java_names import RETRIABLE, STANDBY_EXCEPTION
 from journal.errors import JournalError
 from journal.model import Epoch, TxId
 from namenode_sim.edits.ops import EndLogSegment, Op, StartLogSegment
@@ -71,6 +72,7 @@ class NameNode:
         self._owner: asyncio.Task[None] | None = None
         self._attempt_began = asyncio.get_running_loop().time()
         self._loaded_txid = namespace.last_applied
+        self._unchanged = False
         self.tailer = Tailer(
             journal.reader,
             namespace,
@@ -116,10 +118,13 @@ class NameNode:
         """Buffer an edit of the active under a new number; see ``EditLog.append``.
 
         Raises:
-            RemoteFault: StandbyException, when nothing can be logged here any more.
+            RemoteFault: StandbyException, when nothing can be logged here any more;
+                RetriableException while the namespace is kept as it is.
         """
         if self.edit_log is None:
             raise RemoteFault(STANDBY_EXCEPTION, f"{self.name} is not active")
+        if self._unchanged:
+            raise RemoteFault(RETRIABLE, f"{self.name} saves its namespace")
         try:
             return self.edit_log.append(op)
         except LogFailed as failure:
@@ -175,11 +180,25 @@ class NameNode:
         edit_log = self.edit_log
         if self.state.role is not role.Role.ACTIVE or edit_log is None:
             return NO_EDIT
-        if edit_log.edits_in_segment > 1:
+        if edit_log.edits_in_segment > 1 and not self._unchanged:
             end, mark = edit_log.roll()
             self.namespace.apply(end, EndLogSegment())
             self.namespace.apply(mark, StartLogSegment())
         return edit_log.segment_first
+
+    @asynccontextmanager
+    async def unchanged(self) -> AsyncGenerator[None]:
+        """Keep the namespace as it is, and all of it durable, until the block ends.
+
+        Edits are refused, the tailer and the end of a term wait.
+        """
+        async with self.tailer.still:
+            self._unchanged = True
+            try:
+                await self.durable(self.namespace.last_applied)
+                yield
+            finally:
+                self._unchanged = False
 
     def lacking(self) -> str | None:
         """Return what the journal has not given us although it exists; None if it has given all."""
@@ -348,11 +367,12 @@ class NameNode:
             self.end_because("the edit log is gone while it is being closed")
             return
         try:
-            end = await edit_log.close()
+            async with self.tailer.still:  # an image may be in the making, until it notices
+                end = await edit_log.close()
+                self.namespace.apply(end, EndLogSegment())
         except LogFailed as failure:
             self.end_because(str(failure))
             return
-        self.namespace.apply(end, EndLogSegment())
         await self._drop_writer()
         self._inbox.put_nowait(role.LogClosed())
 

@@ -252,11 +252,11 @@ REFUSED: dict[str, tuple[str, Fields, str, str]] = {
         ILLEGAL,
         "Cannot find a block policy with the name FAST",
     ),
-    "a call of later builds": (
+    "an image outside of safe mode": (
         "saveNamespace",
         {},
-        "java.lang.UnsupportedOperationException",
-        "saveNamespace is not served by this NameNode yet",
+        "java.io.IOException",
+        "Safe mode should be turned ON in order to create namespace image.",
     ),
 }
 

@@ -1,0 +1,111 @@
+"""The superuser's calls of ClientProtocol that are no plan of edits: safe mode, rolls, images."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import structlog
+from google.protobuf.message import Message
+
+from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import IO_EXCEPTION
+from ha.rpc.protocol import Call
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import SafeModeActionProto
+from journal.model import TxId
+from namenode_sim.checkpoint.on_request import NotSaved
+from namenode_sim.client_protocol.safe_mode import SafeModeAt, check_on, switch
+from namenode_sim.client_protocol.words.errors import FsError
+from namenode_sim.client_protocol.words.model import Scene
+from namenode_sim.client_protocol.words.permissions import check_superuser
+from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.process.answers import Answers
+
+log = structlog.get_logger()
+
+Save = Callable[[int, int], Awaitable[bool]]
+"""Saves an image, unless the newest is of the last so many seconds and lacks at most so many edits.
+
+Raises NotSaved.
+"""
+
+
+class Admit(Protocol):
+    """Lets a call in, or raises RemoteFault; ``guarded`` ones only where the active serves."""
+
+    async def __call__(
+        self, call: Call, method: str, *, writes: bool, guarded: bool = True
+    ) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdminService:
+    """The calls of one NameNode's operators; ``durable`` waits for all edits that are applied."""
+
+    scene: Callable[[Call], Scene]
+    admit: Admit
+    answers: Answers
+    durable: Callable[[], Awaitable[None]]
+    cluster: Cluster
+    safe_mode: Callable[[], SafeModeAt]
+    roll: Callable[[], TxId]
+    save: Save
+    _saving: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """While it is held safe mode stays as it is."""
+
+    def methods(self) -> Mapping[str, Callable[[Call, Any], Awaitable[Message]]]:
+        return {
+            "setSafeMode": self._set_safe_mode,
+            "rollEdits": self._roll_edits,
+            "saveNamespace": self._save_namespace,
+        }
+
+    async def _roll_edits(self, call: Call, _: calls.RollEditsRequestProto) -> Message:
+        """End the segment, so that it can be merged or tailed; answered once it is finalized."""
+        await self.admit(call, "rollEdits", writes=True)
+
+        def compute() -> Message:
+            check_superuser(self.scene(call).caller)
+            self.safe_mode().check("Log not rolled")
+            return calls.RollEditsResponseProto(newSegmentTxId=self.roll())
+
+        return await self.answers.answer(compute)
+
+    async def _set_safe_mode(self, call: Call, request: calls.SetSafeModeRequestProto) -> Message:
+        """Switch safe mode, on a standby too where the caller does not mind."""
+        is_get = request.action == SafeModeActionProto.SAFEMODE_GET
+        await self.admit(call, "setSafeMode", writes=not is_get, guarded=request.checked)
+        try:
+            if is_get:
+                answer = switch(self.scene(call).caller, request, self.cluster)
+            else:
+                async with self._saving:
+                    answer = switch(self.scene(call).caller, request, self.cluster)
+        except FsError as error:
+            raise RemoteFault(error.java_class, error.message) from error
+        if not is_get:
+            action = SafeModeActionProto.Name(request.action)
+            log.info("safe_mode.switched", action=action, user=call.user, on=answer.result)
+        await self.durable()
+        return answer
+
+    async def _save_namespace(
+        self, call: Call, request: calls.SaveNamespaceRequestProto
+    ) -> Message:
+        """Save an image, on a standby too; safe mode stays on until that is done."""
+        await self.admit(call, "saveNamespace", writes=False, guarded=False)
+        async with self._saving:
+            try:
+                check_superuser(self.scene(call).caller)
+                check_on(self.cluster)
+                self.cluster.safe_mode_stays = True
+                saved = await self.save(request.timeWindow, request.txGap)
+            except FsError as error:
+                raise RemoteFault(error.java_class, error.message) from error
+            except NotSaved as failure:
+                raise RemoteFault(IO_EXCEPTION, str(failure)) from failure
+            finally:
+                self.cluster.safe_mode_stays = False
+        log.info("namespace.save_requested", user=call.user, saved=saved)
+        return calls.SaveNamespaceResponseProto(saved=saved)

@@ -1,0 +1,78 @@
+"""A whole cluster of ours, and Hadoop's own programs for administrators run against it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.local.cluster.cluster import Cluster
+from tests.interop.hadoop_server import Hadoop, JavaObject
+
+DFSADMIN = "hdfs.tools.DFSAdmin"
+SHELL = "fs.FsShell"
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a program ended, and all that it printed."""
+
+    status: int
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class OurCluster:
+    """A cluster of ours, and a JVM with Hadoop's programs."""
+
+    cluster: Cluster
+    hadoop: Hadoop
+
+    def configuration(self, more: Mapping[str, str] | None = None) -> JavaObject:
+        """Return the configuration of the cluster's clients."""
+        configuration = self.hadoop.hadoop.conf.Configuration(False)
+        for name in ("core-default.xml", "hdfs-default.xml"):
+            configuration.addResource(name)
+        for name in ("core-site.xml", "hdfs-site.xml"):
+            configuration.addResource(self.hadoop.path(str(self.cluster.conf_dir / name)))
+        for key, value in (more or {}).items():
+            configuration.set(key, value)
+        return configuration
+
+    def run(self, program: str, *words: str) -> Ran:
+        """Run a program below ``org.apache.hadoop`` in the JVM, as its ``main`` would."""
+        jvm = self.hadoop.gateway.jvm
+        system, caught = jvm.java.lang.System, jvm.java.io.ByteArrayOutputStream()
+        out, err = system.out, system.err
+        stream = jvm.java.io.PrintStream(caught, True)
+        system.setOut(stream)
+        system.setErr(stream)
+        try:
+            tool = self.hadoop.hadoop
+            for name in program.split("."):
+                tool = getattr(tool, name)
+            made = tool()
+            made.setConf(self.configuration())
+            status = made.run(self.hadoop.strings(*words))
+        finally:
+            system.setOut(out)
+            system.setErr(err)
+        return Ran(status, str(caught.toString()))
+
+    def well(self, program: str, *words: str) -> str:
+        """Run a program, which must succeed; return what it printed."""
+        ran = self.run(program, *words)
+        assert ran.status == 0, f"{program} {words}: {ran.said}"
+        return ran.said
+
+    def dfsadmin(self, *words: str) -> str:
+        return self.well(DFSADMIN, *words)
+
+    def shell(self, *words: str) -> str:
+        return self.well(SHELL, *words)
+
+    def images(self) -> dict[str, list[Path]]:
+        """Return the images of each NameNode, the newest last."""
+        layout = self.cluster.layout
+        return {
+            name: sorted(layout.name_dir(name).rglob("fsimage_" + "[0-9]" * 19))
+            for name in layout.namenodes
+        }
