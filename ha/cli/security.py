@@ -1,6 +1,7 @@
 """``nnha security``: an authority of one's own, and the certificates that it signs."""
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -10,7 +11,13 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import click
 
 from ha.cli.authority_change import AuthorityChange, NotReady, cluster_of, read_signing
-from ha.cli.certificate_report import in_lines, of_daemons, of_folder
+from ha.cli.certificate_report import (
+    certificate_in,
+    in_lines,
+    of_daemons,
+    of_folder,
+    problems_of,
+)
 from ha.conf.errors import BadValue, ConfigurationError
 from ha.console.command_audit import CommandAudit
 from ha.console.exit_codes import FAILED, REFUSED, UNHEALTHY, USAGE
@@ -36,8 +43,8 @@ from ha.security.certificates import (
     CertificateRequest,
     Leaf,
     Pair,
-    check_match,
     fingerprints,
+    for_browser,
     issue,
     new_authority,
     new_key,
@@ -55,6 +62,7 @@ if TYPE_CHECKING:
 AUDIT: Final = "audit.log"
 """In an authority's folder: what was done with it."""
 _FOLDER = click.Path(path_type=Path, file_okay=False)
+_FILE = click.Path(path_type=Path, dir_okay=False)
 _DIR = click.option("--dir", "folder", type=_FOLDER, required=True, help="The authority's folder.")
 _OUT = click.option("--out", type=_FOLDER, required=True, help="The new folder of the certificate.")
 _HOSTS = click.option(
@@ -224,7 +232,7 @@ def rotate(  # noqa: PLR0913 - its options
         raise click.UsageError("give either --out FOLDER, or --ca with --step 1, 2 or 3")
     if out is not None:
         with _told(), _audited("rotate", folder, str(out)):
-            leaf = parse(_certificate_in(out))
+            leaf = parse(certificate_in(out))
             if leaf.name is None:
                 raise BadCertificate(leaf.nameless)
             wish = CertificateRequest(leaf.name, leaf.hosts, days, long_lived)
@@ -247,6 +255,38 @@ def rotate(  # noqa: PLR0913 - its options
         click.echo(change.take(number))
 
 
+@security.command("pkcs12")
+@click.argument("folder", type=_FOLDER)
+@click.option("--out", type=_FILE, required=True, help="The new file.")
+@click.option(
+    "--password-file", type=_FILE, default=None, help="Its first line is the password.  [asked for]"
+)
+def pkcs12_command(folder: Path, out: Path, password_file: Path | None) -> None:
+    """Put the certificate of a FOLDER into one file under a password, as browsers want it.
+
+    The file has the key, the certificate and the authorities. It is for people: the roles operator
+    and admin.
+    """
+    if password_file is None and not sys.stdin.isatty():
+        raise click.UsageError(
+            "there is no terminal to ask for a password at: --password-file FILE"
+        )
+    with _told():
+        pair = Pair(certificate_in(folder), (folder / KEY).read_bytes())
+        authorities = (folder / CA).read_bytes()
+        if out.exists():
+            raise Present(f"{out} is there already")
+        if password_file is None:
+            password = click.prompt("Password", hide_input=True, confirmation_prompt=True)
+        else:
+            password = password_file.read_text().partition("\n")[0]
+        if not password:
+            raise BadCertificate(f"{password_file} begins with an empty line; nothing was written")
+        replace(out.parent, {out.name: for_browser(pair, authorities, password)})
+    ends = f"{parse(pair.certificate).not_after:%Y-%m-%d %H:%M:%S} UTC"
+    click.echo(f"{out}: import it into a browser; its certificate ends at {ends}")
+
+
 @security.command()
 @click.argument("what")
 @click.option("--dir", "folder", type=_FOLDER, required=True, help="A folder with revoked.txt.")
@@ -263,45 +303,6 @@ def revoke(what: str, folder: Path) -> None:
         f"{path} names {word}. Copy it into the folder of every daemon: each closes that one's "
         "connections within its nnha.security.tls.check-interval"
     )
-
-
-def problems_of(folder: Path) -> list[str]:
-    """Return why a daemon could not use a folder now, or not for long."""
-    try:
-        pair = Pair(_certificate_in(folder), (folder / KEY).read_bytes())
-        bundle = (folder / CA).read_bytes()
-        check_match(pair, bundle)
-        leaf = parse(pair.certificate)
-        if (folder / REVOKED).exists():
-            revoked_lines((folder / REVOKED).read_text())
-    except (OSError, BadCertificate, BadName) as failure:
-        return [str(failure)]
-    found = [] if leaf.name is not None else [leaf.nameless]
-    present = now()
-    if present < leaf.not_before:
-        found.append(
-            f"not yet valid: it begins at {leaf.not_before:%Y-%m-%d %H:%M:%S} UTC, and this "
-            f"machine's clock says {present:%Y-%m-%d %H:%M:%S} UTC"
-        )
-    elif ending := leaf.ending(present):
-        found.append(f"it {ending}")
-    if (folder / KEY).stat().st_mode & 0o077:
-        found.append(f"other users of this machine may read {KEY}: chmod 600 {folder / KEY}")
-    return found
-
-
-def _certificate_in(folder: Path) -> bytes:
-    """Return the certificate in a folder.  Raises ``BadCertificate``: there is none."""
-    try:
-        return (folder / CERT).read_bytes()
-    except FileNotFoundError:
-        below = sorted(str(one.parent) for one in folder.glob(f"*/{CERT}"))
-    if below:
-        raise BadCertificate(
-            f"{folder} has no {CERT}; it is a folder of folders, as nnha.security.tls.dir → give "
-            f"one of them: {', '.join(below)}"
-        )
-    raise BadCertificate(f"there is no {folder / CERT} → nnha security issue makes a new one")
 
 
 def ask_daemons(

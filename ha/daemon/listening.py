@@ -33,10 +33,12 @@ async def listen(
     *,
     tls: "TlsFiles | None",
     backlog: int = BACKLOG,
+    demanding: bool = True,
 ) -> tuple[Listener, int]:
     """Serve a protocol on an address; return the port (a free one if 0 was asked for).
 
-    With certificates the port takes TLS and plain bytes.
+    With certificates the port takes TLS and plain bytes; if ``demanding``, TLS only of callers with
+    a certificate.
 
     Raises:
         OSError: the address cannot be had.
@@ -45,7 +47,7 @@ async def listen(
         # Loaded here: certificates take 13 MB, and most daemons have none.
         from ha.daemon.peeking import PeekingListener
 
-        peeking = PeekingListener(factory, tls)
+        peeking = PeekingListener(factory, tls, demanding=demanding)
         return peeking, await peeking.start(host, port, backlog)
     loop = asyncio.get_running_loop()
     server = await loop.create_server(factory, host, port, backlog=backlog)

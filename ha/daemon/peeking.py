@@ -39,9 +39,13 @@ HANDSHAKES: Final = Counter(
 class PeekingListener:
     """Accepts connections for ``factory``, whose protocols see no difference."""
 
-    def __init__(self, factory: Callable[[], asyncio.BaseProtocol], tls: TlsFiles) -> None:
+    def __init__(
+        self, factory: Callable[[], asyncio.BaseProtocol], tls: TlsFiles, *, demanding: bool
+    ) -> None:
+        """Refuse handshakes without a certificate if ``demanding``."""
         self._factory = factory
         self._tls = tls
+        self._demanding = demanding
         self._loop = asyncio.get_running_loop()
         self._sockets: list[socket.socket] = []
         self._silent: dict[socket.socket, asyncio.TimerHandle] = {}
@@ -163,9 +167,10 @@ class PeekingListener:
             if not secure:
                 await self._loop.connect_accepted_socket(self._factory, connection)
                 return
+            context = self._tls.server if self._demanding else self._tls.lenient_server
             transport, _ = await self._loop.connect_accepted_socket(
                 self._factory, connection,
-                ssl=self._tls.server, ssl_handshake_timeout=HANDSHAKE_SECONDS,
+                ssl=context, ssl_handshake_timeout=HANDSHAKE_SECONDS,
             )  # fmt: skip
         except OSError as failure:
             connection.close()

@@ -99,7 +99,9 @@ class AccessControl:
         if there is None or here is None:
             return unproven("an unknown address")
         if isinstance(secured, ssl.SSLObject | ssl.SSLSocket):
-            return self.certified(secured.getpeercert(binary_form=True), str(there))
+            shown = secured.getpeercert(binary_form=True)
+            if shown is not None:
+                return self.certified(shown, str(there))
         found = self.caller_of(there, here)
         if not found.proven or still_open(connection):
             return found

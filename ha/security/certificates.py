@@ -13,8 +13,10 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from ha.security.caller import Role
 from ha.security.names import BadName, CertifiedName, named_by
 
 AUTHORITY_DAYS: Final = 3650
@@ -25,6 +27,8 @@ CLOCK_SLACK: Final = timedelta(minutes=5)
 """A certificate is valid from this long before now: clocks of a cluster differ."""
 SOON: Final = 0.25
 """A certificate with less than this part of its life left is to be renewed."""
+BROWSING: Final = (Role.OPERATOR, Role.ADMIN)
+"""Roles of people; a daemon's key has no business in a browser."""
 _AUTHORITY_NAME: Final = "nnha CA "
 
 
@@ -220,6 +224,25 @@ def check_match(pair: Pair, bundle: bytes) -> str:
             continue
         return authority.fingerprint(hashes.SHA256()).hex()
     raise BadCertificate("the certificate was signed by none of the authorities that are trusted")
+
+
+def for_browser(pair: Pair, bundle: bytes, password: str) -> bytes:
+    """Return a pair and the authorities that it trusts as PKCS#12, under a password.
+
+    Raises:
+        BadCertificate: they do not belong together, or it is no person's.
+    """
+    check_match(pair, bundle)
+    leaf = parse(pair.certificate)
+    if leaf.name is None or leaf.name.role not in BROWSING:
+        raise BadCertificate(
+            f"this is the certificate of {leaf.name or 'nothing of ours'}: a browser gets one of "
+            f"the role {' or '.join(BROWSING)} → nnha security issue operator YOU"
+        )
+    return pkcs12.serialize_key_and_certificates(
+        leaf.uri.encode(), _private(pair.key), _load(pair.certificate), _bundle(bundle),
+        serialization.BestAvailableEncryption(password.encode()),
+    )  # fmt: skip
 
 
 def _signed(

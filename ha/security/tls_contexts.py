@@ -21,10 +21,13 @@ Check = Callable[[bytes], str]
 """Given the other end's certificate in DER, why it is not accepted; empty if it is."""
 
 
-def server_context(pair: Pair, authorities: bytes) -> ssl.SSLContext:
-    """Return a context for a listener: callers must have a certificate.  Raises ssl.SSLError."""
+def server_context(pair: Pair, authorities: bytes, *, demanding: bool) -> ssl.SSLContext:
+    """Return a context for a listener.  Raises ssl.SSLError.
+
+    ``demanding``: callers must have a certificate; else they are asked for one, and may have none.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.verify_mode = ssl.CERT_REQUIRED
+    context.verify_mode = ssl.CERT_REQUIRED if demanding else ssl.CERT_OPTIONAL
     # A client that resumes a session shows no certificate, and would outlive a revocation.
     context.num_tickets = 0
     return _filled(context, pair, authorities)

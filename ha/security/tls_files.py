@@ -98,7 +98,7 @@ class TlsFiles:
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self.connections = OpenConnections()
-        self._served: tuple[Material, ssl.SSLContext] | None = None
+        self._served: dict[bool, tuple[Material, ssl.SSLContext]] = {}
         self._clients: dict[Role | None, ssl.SSLContext] = {}
         self._show()
 
@@ -117,7 +117,12 @@ class TlsFiles:
     @cached_property
     def server(self) -> ssl.SSLContext:
         """For a listener; not made before it is asked for: a command has none."""
-        return serving(self._newest_server)
+        return serving(lambda: self._newest_server(demanding=True))
+
+    @cached_property
+    def lenient_server(self) -> ssl.SSLContext:
+        """For a listener that answers callers without a certificate, too: as those in plain."""
+        return serving(lambda: self._newest_server(demanding=False))
 
     def client(self, role: Role | None) -> ssl.SSLContext:
         """Return a context to connect to a server of this role; None: any role of the cluster."""
@@ -127,11 +132,11 @@ class TlsFiles:
             )
         return self._clients[role]
 
-    def _newest_server(self) -> ssl.SSLContext:
-        material, served = self._material, self._served
+    def _newest_server(self, *, demanding: bool) -> ssl.SSLContext:
+        material, served = self._material, self._served.get(demanding)
         if served is None or served[0] is not material:
-            served = material, server_context(material.pair, material.authorities)
-            self._served = served
+            context = server_context(material.pair, material.authorities, demanding=demanding)
+            served = self._served[demanding] = material, context
         return served[1]
 
     # The certificates of others.

@@ -1,9 +1,12 @@
 """What a NameNode counts and times about DataNodes."""
 
+from typing import Final
+
 from prometheus_client import Counter, Gauge, Histogram
 
 from namenode_sim.blocks.needed import Priority
 from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.files_summary import STATES, replicas_on, worst_first
 from namenode_sim.datanodes.liveness import LivenessRules
 from namenode_sim.datanodes.reachable import Lacking
 from namenode_sim.datanodes.redundancy import Redundancy
@@ -37,6 +40,17 @@ UNDER_REPLICATED = Gauge(
 FAILED_VOLUMES = Gauge("nnha_datanodes_failed_volumes", "Failed volumes of live DataNodes")
 CAPACITY = Gauge(
     "nnha_datanodes_bytes", "Room of the live DataNodes: capacity, used, remaining", ["what"]
+)
+_WHO: Final = ("datanode", "host")
+MOST_DATANODES: Final = 100
+"""The most DataNodes that are shown one by one: the page is written while the event loop waits."""
+EACH_STATE = Gauge("nnha_each_datanode_state", "1 for the state of a DataNode", [*_WHO, "state"])
+EACH_CONTACT = Gauge(
+    "nnha_each_datanode_last_contact_seconds", "For how long a DataNode has been silent", _WHO
+)
+EACH_BLOCKS = Gauge("nnha_each_datanode_blocks", "Replicas on a DataNode", _WHO)
+EACH_BYTES = Gauge(
+    "nnha_each_datanode_bytes", "Room of a DataNode: capacity, used, remaining", [*_WHO, "what"]
 )
 EXCESS = Gauge("nnha_doomed_replicas", "Replicas of blocks whose deletion is not reported yet")
 POSTPONED = Gauge(
@@ -72,12 +86,29 @@ def measure(cluster: Cluster, liveness: LivenessRules, now: float) -> None:
     CAPACITY.labels("capacity").set(sum(room.capacity for room in rooms))
     CAPACITY.labels("used").set(sum(room.used for room in rooms))
     CAPACITY.labels("remaining").set(sum(room.remaining for room in rooms))
+    _measure_each(cluster, liveness, now)
     SAFE_MODE.set(cluster.safe_mode.is_on())
     SAFE_BLOCKS.set(blocks.map.safe_counts()[1])
     BLOCKS.set(blocks.map.block_count())
     WAITING.set(len(blocks.postponed_reports))
     UNCONFIRMED.set(sum(not storage.confirmed for storage in blocks.map.storages))
     INVALIDATING.set(len(blocks.invalidations))
+
+
+def _measure_each(cluster: Cluster, liveness: LivenessRules, now: float) -> None:
+    """Show the DataNodes one by one, of too many the worst; those that are gone vanish."""
+    for gauge in (EACH_STATE, EACH_CONTACT, EACH_BLOCKS, EACH_BYTES):
+        gauge.clear()
+    for node, found in worst_first(cluster, liveness, now)[:MOST_DATANODES]:
+        who = node.id.transfer_address, node.id.host
+        for state in STATES:
+            EACH_STATE.labels(*who, state).set(state == found)
+        EACH_CONTACT.labels(*who).set(max(0.0, now - node.last_heard))
+        EACH_BLOCKS.labels(*who).set(replicas_on(node))
+        rooms = [storage.room for storage in node.storages.values()]
+        EACH_BYTES.labels(*who, "capacity").set(sum(room.capacity for room in rooms))
+        EACH_BYTES.labels(*who, "used").set(sum(room.used for room in rooms))
+        EACH_BYTES.labels(*who, "remaining").set(sum(room.remaining for room in rooms))
 
 
 def measure_redundancy(cluster: Cluster, redundancy: Redundancy) -> None:

@@ -3,7 +3,7 @@
 See docs/reference/datanodes.md#what-operators-see.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from namenode_sim.datanodes.cluster import Cluster
@@ -14,7 +14,8 @@ from namenode_sim.datanodes.reachable import Lacking
 
 SHOWN_DATANODES: Final = 500
 """The most DataNodes that are listed, so that the page stays below a mebibyte."""
-_WORST: Final = ("dead", "stale", "live")
+STATES: Final = ("dead", "stale", "live")
+"""Of a DataNode, the worst first."""
 
 
 def files_summary(
@@ -32,10 +33,6 @@ def files_summary(
     nodes, blocks = cluster.nodes.values(), cluster.blocks
     alive = [node for node in nodes if node.alive]
     rooms = [storage.room for node in alive for storage in node.storages.values()]
-    states = {node.id.uuid: _state(node, liveness, now) for node in nodes}
-    listed = sorted(
-        nodes, key=lambda node: (_WORST.index(states[node.id.uuid]), node.id.host, node.id.uuid)
-    )
     return {
         "safe_mode": safe_mode,
         "live_datanodes": len(alive),
@@ -51,9 +48,18 @@ def files_summary(
         "corrupt": blocks.map.corrupt_count(),
         "failed_volumes": sum(node.failed_volumes for node in alive),
         "datanodes": [
-            _datanode(node, states[node.id.uuid], now) for node in listed[:SHOWN_DATANODES]
+            _datanode(node, state, now)
+            for node, state in worst_first(cluster, liveness, now)[:SHOWN_DATANODES]
         ],
     }
+
+
+def worst_first(
+    cluster: Cluster, liveness: LivenessRules, now: float
+) -> Sequence[tuple[Node, str]]:
+    """Return the DataNodes with their states: the dead, the stale, then the live."""
+    found = [(node, _state(node, liveness, now)) for node in cluster.nodes.values()]
+    return sorted(found, key=lambda one: (STATES.index(one[1]), one[0].id.host, one[0].id.uuid))
 
 
 def _state(node: Node, liveness: LivenessRules, now: float) -> str:
@@ -69,10 +75,15 @@ def _datanode(node: Node, state: str, now: float) -> Mapping[str, object]:
         "address": node.id.transfer_address,
         "state": state,
         "last_contact_seconds": round(max(0.0, now - node.last_heard), 1),
-        "blocks": sum(len(storage.held.slots) for storage in node.storages.values()),
+        "blocks": replicas_on(node),
         "failed_volumes": node.failed_volumes,
         "volumes": [_volume(storage) for storage in node.storages.values()],
     }
+
+
+def replicas_on(node: Node) -> int:
+    """Count the replicas on a DataNode."""
+    return sum(len(storage.held.slots) for storage in node.storages.values())
 
 
 def _volume(storage: NodeStorage) -> Mapping[str, object]:

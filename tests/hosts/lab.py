@@ -32,6 +32,8 @@ ADDRESSES: Final = {
 """Four hosts of the pages, a client, and the name server."""
 NAMES: Final = "names"
 INSTALLED: Final = "/opt/nnha"
+CHECKOUT: Final = "/usr/src/nnha"
+"""Where the hosts have this checkout, or the unpacked sdist."""
 ROOTS_HOME: Final = str(Path("~root").expanduser())
 COMMAND_SECONDS: Final = 120.0
 TIMED_OUT: Final = 124
@@ -267,6 +269,7 @@ def _furnish(host: Host) -> None:
     host.write("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n")
     environment = shlex.quote(str(Path(sys.executable).parent.parent))
     host.must(f"rm -rf {INSTALLED} && ln -s {environment} {INSTALLED}")
+    host.must(f"rm -rf {CHECKOUT} && ln -s {shlex.quote(str(ROOT))} {CHECKOUT}")
     host.write("/etc/profile.d/lab.sh", f"PATH={INSTALLED}/bin:$PATH\nexport PATH\n")
     # The interpreter and the checkout may lie below a folder of root's own.
     above = {*ROOT.parents, *Path(sys.executable).resolve().parents} - {Path("/")}

@@ -9,7 +9,8 @@ A mark is an HTML comment, which no reader of the page sees:
     <!-- lab: restart on host1 as hdfs -->  end that daemon and start it again, host after host
     <!-- lab: shown on host4 -->            run each line behind "$ "; what it prints is shown below
 
-``all`` is every host of the page.  Pure.
+Behind ``run`` and ``shown`` a path is the folder to do it in, which is made.  ``all`` is every host
+of the page.  Pure.
 """
 
 import re
@@ -91,7 +92,7 @@ def shown(block: str) -> Iterator[tuple[str, str]]:
 def shape(output: str) -> str:
     """Return a text without what differs from run to run: numbers, times, widths of columns."""
     bare = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", output)
-    bare = re.sub(r"0x[0-9a-f]+", "N", bare)
+    bare = re.sub(r"0x[0-9a-f]+|\b[0-9a-f]{32,}\b", "N", bare)
     bare = re.sub(r"\d+(?:[.,]\d+)?(?: ?(?:ms|s|min|h|[KMGTP]?B|[KMGTP]))?\b", "N", bare)
     bare = bare.replace("N tx", "-")  # a standby's lag: none a moment later
     lines = (re.sub(r"\s+", " ", line).strip() for line in bare.strip().splitlines())

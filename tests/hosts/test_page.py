@@ -43,6 +43,7 @@ def test_commands_and_what_is_shown_below_them() -> None:
         ("epoch 1   12 s  756G", "epoch 20 0.3 s 1.5G\n"),
         ("at 2026-11-28T14:49:51.653Z", "at 2027-01-01T00:00:00.000Z"),
         ("lock 0x10001", "lock 0xffe"),
+        (f"serial {'0b' * 20}", f"serial {'fe' * 20}"),
         ("a", "a\n* this command itself took 2.6 s to start"),
     ],
 )

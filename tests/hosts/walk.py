@@ -44,19 +44,24 @@ def _carry_out(host: Host, step: Step) -> Sequence[Daemon]:
             if step.user != "root":
                 host.must(f"chown {step.user}: {step.path}")
         case Kind.RUN:
-            host.must(f"set -e\n{step.text}", step.user)
+            host.must(f"{_place(step)}set -e\n{step.text}", step.user)
         case Kind.DAEMON:
             return [host.start(f"exec {command}", step.user) for command in step.text.splitlines()]
         case Kind.BACKGROUND:
             host.start(step.text, step.user)
         case Kind.SHOWN:
             for command, expected in shown(step.text):
-                _compare(command, expected, host.run(command, step.user).output, step.line)
+                printed = host.run(f"{_place(step)}{command}", step.user).output
+                _compare(command, expected, printed, step.line)
         case Kind.RESTART:
             raise AssertionError("a restart takes the hosts one after the other")
         case _:
             assert_never(step.kind)
     return ()
+
+
+def _place(step: Step) -> str:
+    return f"mkdir -p {step.path} && cd {step.path}\n" if step.path else ""
 
 
 def _restart(lab: Lab, hosts: Sequence[Host], step: Step) -> None:

@@ -98,7 +98,10 @@ class Endpoint:
 
     async def start(self, host: str, port: int) -> int:
         """Listen on one address (port 0 = any) and return the bound port; raises ``OSError``."""
-        self._listener, bound = await listen(self._connection, host, port, tls=self._access.tls)
+        # A browser without a certificate is to read why it sees nothing.
+        self._listener, bound = await listen(
+            self._connection, host, port, tls=self._access.tls, demanding=False
+        )
         return bound
 
     async def replace_routes(self, routes: "Callable[[], Sequence[web.RouteDef]]") -> None:
@@ -214,7 +217,8 @@ class _Connection(asyncio.Protocol):
             self._handing_on = asyncio.create_task(self._hand_on(), name="HTTP hand-over")
             return
         method = request.method.decode("ascii")
-        answer = self._answer(method, path, page, query)
+        accept = next((value for name, value in request.headers if name == b"accept"), b"")
+        answer = self._answer(method, path, page, query, accept.decode("latin-1"))
         # Until the last byte has gone: a client that never reads it must not keep page and
         # descriptor.
         self._abort_after(self._silence_seconds)
@@ -234,9 +238,9 @@ class _Connection(asyncio.Protocol):
         is_plain = is_whole and request.method in _PLAIN_METHODS
         return request if is_plain and not self._http.trailing_data[0] else None
 
-    def _answer(self, method: str, path: str, page: Page, query: str) -> PageAnswer:
+    def _answer(self, method: str, path: str, page: Page, query: str, accept: str) -> PageAnswer:
         try:
-            refusal = self._access.refusal(self._transport, method, path)
+            refusal = self._access.refusal(self._transport, method, path, accept)
             if refusal is not None:
                 return refusal
             return self._access.shown(self._transport, page(query))

@@ -1,4 +1,4 @@
-"""The page at / of a daemon: which one it is, and where to look for more."""
+"""Pages of a daemon for people: which one it is, where to look, and why somebody sees nothing."""
 
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,20 +42,46 @@ HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
+_WITH_CERTIFICATES: Final = (
+    "Ask whoever keeps the cluster's authority for a certificate of the role operator: "
+    "<code>nnha security issue operator YOU --days 90 --dir authority --out YOU</code>, then "
+    "<code>nnha security pkcs12 YOU --out YOU.p12</code>.",
+    "Import YOU.p12 into this browser, as a certificate of your own; it asks for the password that "
+    "the second command was given. ca.pem, among the authorities, ends the browser's warning.",
+    "Open this page again, with https:// at the front, and choose that certificate.",
+)
+_WITHOUT_CERTIFICATES: Final = (
+    "On the machine of this daemon, look as root or as the user that the daemon runs as.",
+    "From elsewhere: <code>ssh -L PORT:127.0.0.1:PORT USER@HOST</code> as that user, then "
+    "http://localhost:PORT/.",
+)
 
 
 def front_page(
     status: Mapping[str, object], facts: DaemonFacts | None, paths: Sequence[str]
 ) -> PageAnswer:
     """Return the page of the daemon with this status and these plain pages; its role is first."""
-    title = escape(_title(status, facts))
-    body = "".join(_body(status, facts, paths))
+    return _page(HTTPStatus.OK, escape(_title(status, facts)), "".join(_body(status, facts, paths)))
+
+
+def refused_page(status: HTTPStatus, reason: str, *, certificates: bool) -> PageAnswer:
+    """Return the page for a browser that may see nothing: why, and what its person does next.
+
+    ``certificates``: the daemon has some, so a certificate opens its pages.
+    """
+    steps = _WITH_CERTIFICATES if certificates else _WITHOUT_CERTIFICATES
+    lines = "".join(f"<li>{step}</li>\n" for step in steps)
+    body = f"<p>{escape(_printable(reason))}</p>\n<h2>What to do</h2>\n<ol>\n{lines}</ol>\n"
+    return _page(status, "nnha shows you nothing here", body)
+
+
+def _page(status: int, title: str, body: str) -> PageAnswer:
     text = (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{_STYLE}</style></head>\n<body><main><h1>{title}</h1>\n{body}</main></body></html>\n"
     )
-    return PageAnswer(HTTPStatus.OK, "text/html; charset=utf-8", text.encode(), HEADERS)
+    return PageAnswer(status, "text/html; charset=utf-8", text.encode(), HEADERS)
 
 
 def _title(status: Mapping[str, object], facts: DaemonFacts | None) -> str:

@@ -39,18 +39,25 @@ class PageAccess:
         return {"security": {"mode": self._access.policy.mode.value, **shown}}
 
     def refusal(
-        self, transport: asyncio.BaseTransport | None, method: str, path: str
+        self, transport: asyncio.BaseTransport | None, method: str, path: str, accept: str = ""
     ) -> PageAnswer | None:
-        """Return what to answer instead of the page: 401 without proof, or 403 with a reason."""
+        """Return what to answer instead of the page: 401 without proof, else 403; each says why.
+
+        ``accept`` is the request's header: browsers ask for HTML, and get a page for people.
+        """
         if self._access is None:
             return None
         name = f"{_ALIKE.get(method, method)} {path}"
         denied = self._access.refusal(_caller(self._access, transport), "http", HTTP, name)
         if denied is None:
             return None
-        if denied.unproven:
-            return PageAnswer(HTTPStatus.UNAUTHORIZED, "text/plain", b"")
-        return text_answer(f"{denied.reason}\n", HTTPStatus.FORBIDDEN)
+        status = HTTPStatus.UNAUTHORIZED if denied.unproven else HTTPStatus.FORBIDDEN
+        if "text/html" not in accept:
+            return text_answer(f"{denied.reason}\n", status)
+        # Loaded here: most daemons are never looked at by a browser.
+        from ha.daemon.http.front_page import refused_page
+
+        return refused_page(status, denied.reason, certificates=self._access.policy.certificates)
 
     def begun(
         self, transport: asyncio.BaseTransport | None, method: str, path: str

@@ -44,10 +44,13 @@ def _checked(route: web.RouteDef, access: PageAccess) -> web.RouteDef:
 
     def asking(ask: Callable[[web.Request], Awaitable[A]]) -> Callable[[web.Request], Awaitable[A]]:
         async def handle(request: web.Request) -> A:
-            refusal = access.refusal(request.transport, request.method, route.path)
+            accept = request.headers.get("Accept", "")
+            refusal = access.refusal(request.transport, request.method, route.path, accept)
             if refusal is not None:
                 raise _REFUSALS[refusal.status](
-                    body=refusal.body, content_type=refusal.content_type.partition(";")[0]
+                    headers=refusal.headers,
+                    text=refusal.body.decode(),
+                    content_type=refusal.content_type.partition(";")[0],
                 )
             return await ask(request)
 
@@ -91,7 +94,8 @@ def _handler(
     page: Page, path: str, access: PageAccess
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     async def handle(request: web.Request) -> web.StreamResponse:
-        answer = access.refusal(request.transport, request.method, path)
+        accept = request.headers.get("Accept", "")
+        answer = access.refusal(request.transport, request.method, path, accept)
         if answer is None:
             answer = access.shown(request.transport, page(request.query_string))
         headers = {

@@ -1,12 +1,11 @@
-"""``./run soak hosts``: the operator's guide, carried out on hosts of its own under load.
+"""``./run soak hosts``: the pages for operators, carried out on hosts of their own, and under load.
 
-Needs root, network and mount namespaces, nftables, sshd, and Java.
+Needs root, network and mount namespaces, nftables, sshd, Java and Prometheus.
 """
 
 import json
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +13,23 @@ import click
 
 from deploy.local.cluster.processes import wait_until
 from deploy.local.cluster.signals import orderly_end
-from tests import ROOT
+from tests import ROOT, needs
 from tests.campaigns.soak.faults import file_clients, network
 from tests.campaigns.soak.faults.file_clients import Plan
-from tests.hosts import lab
-from tests.hosts.page import CLIENT, steps
-from tests.hosts.test_pages import NEXT
+from tests.hosts import lab, pages
+from tests.hosts.page import CLIENT
 from tests.hosts.walk import walk
 
-GUIDE = ROOT / "docs" / "operations.md"
+PAGES = ("metrics.md", "web.md", "security.md")
+"""What is carried out between the guide's first day and the rest of it."""
 CLIENT_SECONDS = 300.0
 
 
 @click.command()
 @click.option("--json", "as_object", is_flag=True, help="One JSON object as stdout's last line.")
 def main(*, as_object: bool) -> None:
-    """Carry the guide out on five hosts; end with 1 if a step fails or a byte is lost."""
-    lacking = network.lacking()
+    """Carry the pages out on five hosts; end with 1 if a step fails or a byte is lost."""
+    lacking = network.lacking() or needs.PROMETHEUS.lacking()
     if lacking:
         raise click.ClickException(lacking)
     with orderly_end(), tempfile.TemporaryDirectory(prefix="nnha-hosts-") as folder:
@@ -43,20 +42,19 @@ def main(*, as_object: bool) -> None:
 
 
 def play(folder: Path) -> dict[str, Any]:
-    """Carry the guide out; return what it came to, with what the clients saw."""
-    first_day, _, rest = GUIDE.read_text().partition(NEXT)
+    """Carry the pages out; return what it came to, with what the clients saw."""
     found: dict[str, Any] = {"passed": False}
     with lab.running(folder) as hosts:
         try:
-            found["first_day_seconds"] = round(walk(hosts, steps(first_day)), 1)
+            found["first_day_seconds"] = round(walk(hosts, pages.first_day()), 1)
+            for name in PAGES:
+                found[f"{name}_seconds"] = round(walk(hosts, pages.page(name)), 1)
             plan = Plan(1, "/etc/nnha/conf", "/tmp/files", "/tmp/outcome.json")
             client = hosts.hosts[CLIENT]
             command = f"HADOOP_USER_NAME=hdfs exec {_words(file_clients.argv(plan))}"
             process = client.start(f"cd {ROOT} && {command}").process
             _wait_for(hosts, f"{plan.outcome}.begun")
-            began = time.monotonic()
-            walk(hosts, steps(rest.partition("\n## ")[0]))
-            found["rest_seconds"] = round(time.monotonic() - began, 1)
+            found["every_day_seconds"] = round(walk(hosts, pages.every_day()), 1)
             client.must("pkill -f '[f]ile_clients'")
             process.wait(CLIENT_SECONDS)
             outcome = json.loads(client.must(f"cat {plan.outcome}"))

@@ -21,6 +21,7 @@ OF_EVERY_TARGET: Final = {"instance", "job", "cluster"}
 STATES_OF: Final = {
     "nnha_node_state": set(STATES),
     "nnha_datanodes": {"live", "stale", "dead"},
+    "nnha_each_datanode_state": {"live", "stale", "dead"},
     "nnha_node_wanted_state": {"active", "standby", "none"},
     "nnha_zk_session_state": {str(link) for link in Link},
 }

@@ -47,7 +47,8 @@ def test_a_rule_that_cannot_fire_is_found(tmp_path: Path) -> None:
 
 @needs_prometheus
 def test_the_configuration_is_one_for_prometheus() -> None:
-    told = promtool("check", "config", FOLDER / "prometheus.yml")
+    # The certificates that it names are the reader's.
+    told = promtool("check", "config", "--syntax-only", FOLDER / "prometheus.yml")
     assert told.returncode == 0, told.stdout + told.stderr
 
 

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from cryptography.hazmat.primitives.serialization import Encoding, pkcs12
 
 from ha.cli.authority_change import AuthorityChange, NotReady
+from ha.cli.certificate_report import problems_of
 from ha.cli.explain.doctor.cluster import check_cluster
 from ha.cli.explain.doctor.local import check_security
-from ha.cli.security import problems_of, security
+from ha.cli.security import security
 from ha.cluster.certificates import Held
 from ha.cluster.check_result import Severity
 from ha.cluster.problems import problems
@@ -263,3 +265,56 @@ async def test_status_tells_whose_certificate_ends_soon(tmp_path: Path) -> None:
     view = dataclasses.replace(WELL, certificates=(told,))
     assert told in problems(view)
     assert told in {one.found for one in check_cluster(view)}
+
+
+def person(authority: Path, role: str = "operator") -> Path:
+    out = authority.parent / role
+    assert run("issue", role, "alice", "--dir", authority, "--out", out).exit_code == 0
+    return out
+
+
+def test_a_browsers_file_has_key_certificate_and_authority_under_the_password(
+    authority: Path,
+) -> None:
+    folder, out = person(authority), authority.parent / "alice.p12"
+    words = authority.parent / "password"
+    words.write_text("a word\nand no other\n")
+    before = os.umask(0)
+    try:
+        made = run("pkcs12", folder, "--out", out, "--password-file", words)
+    finally:
+        os.umask(before)
+    assert made.exit_code == 0, made.output
+    assert "a word" not in made.output
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    key, certificate, more = pkcs12.load_key_and_certificates(out.read_bytes(), b"a word")
+    assert key is not None
+    assert certificate is not None
+    assert key.public_key() == certificate.public_key()
+    assert parse(certificate.public_bytes(Encoding.PEM)).uri == "nnha://c1/operator/alice"
+    assert [one.public_bytes(Encoding.PEM) for one in more] == [(folder / "ca.pem").read_bytes()]
+    with pytest.raises(ValueError, match="password"):
+        pkcs12.load_key_and_certificates(out.read_bytes(), b"and no other")
+    again = run("pkcs12", folder, "--out", out, "--password-file", words)
+    assert (again.exit_code, "there already" in again.output) == (3, True)
+
+
+PKCS12_REFUSALS = {
+    "no terminal": ("operator", None, 2, "--password-file FILE"),
+    "an empty password": ("operator", "\nlater", 3, "begins with an empty line"),
+    "a daemon's key": ("zkfc", "x", 3, "certificate of zkfc alice"),
+    "no password file": ("operator", "", 4, "No such file"),
+}
+
+
+@pytest.mark.parametrize("case", PKCS12_REFUSALS)
+def test_no_browsers_file_is_made(case: str, authority: Path) -> None:
+    role, password, code, text = PKCS12_REFUSALS[case]
+    words, out = authority.parent / "password", authority.parent / "alice.p12"
+    if password:
+        words.write_text(password)
+    more = () if password is None else ("--password-file", words)
+    made = run("pkcs12", person(authority, role), "--out", out, *more)
+    assert made.exit_code == code, made.output
+    assert text in made.output
+    assert not out.exists()

@@ -4,8 +4,10 @@ import dataclasses
 from collections.abc import Mapping
 
 import pytest
+from prometheus_client import REGISTRY
 
 from ha.cluster.files_view import FilesView, VolumeView, files_view
+from namenode_sim.datanode_protocol.metrics import MOST_DATANODES, measure
 from namenode_sim.datanodes.draining import DrainRules
 from namenode_sim.datanodes.files_summary import files_summary
 from namenode_sim.datanodes.liveness import LivenessRules
@@ -167,3 +169,47 @@ def test_each_datanode_is_listed_and_the_worst_first() -> None:
     silent = found.datanodes[1]
     assert (silent.last_contact_seconds, silent.failed_volumes) == (31.0, 2)
     assert silent.volumes == (VolumeView("DS-b", "DISK", True, 1000, 10, 900, 1),)
+
+
+def series(metric: str) -> dict[tuple[str, ...], float]:
+    """Return the values of a metric by its labels' values."""
+    (family,) = (one for one in REGISTRY.collect() if one.name == metric)
+    return {tuple(one.labels.values()): one.value for one in family.samples}
+
+
+def test_each_datanode_has_series_of_its_own_until_it_is_gone() -> None:
+    few = Few(["a", "b", "c"])
+    for name, storage in few.storages.items():
+        storage.room = Room(capacity=1000 + ord(name[0]), used=10, remaining=900)
+    few.nodes["a"].alive = False
+    few.nodes["b"].last_heard = few.now - 31.0
+    few.nodes["c"].last_heard = few.now + 0.5
+    who = {name: (node.id.transfer_address, node.id.host) for name, node in few.nodes.items()}
+    measure(few.cluster, LivenessRules(), few.now)
+    states = series("nnha_each_datanode_state")
+    assert {key for key, value in states.items() if value} == {
+        (*who["a"], "dead"), (*who["b"], "stale"), (*who["c"], "live"),
+    }  # fmt: skip
+    assert len(states) == 9
+    contact = series("nnha_each_datanode_last_contact_seconds")
+    assert (contact[who["b"]], contact[who["c"]]) == (31.0, 0.0)
+    room = series("nnha_each_datanode_bytes")
+    assert [room[(*who["b"], what)] for what in ("capacity", "used", "remaining")] == [
+        1000 + ord("b"), 10, 900,
+    ]  # fmt: skip
+    assert series("nnha_each_datanode_blocks") == dict.fromkeys(who.values(), 0)
+    del few.cluster.nodes[few.nodes["b"].id.uuid]
+    measure(few.cluster, LivenessRules(), few.now)
+    for metric in ("state", "last_contact_seconds", "bytes", "blocks"):
+        assert {key[0] for key in series(f"nnha_each_datanode_{metric}")} == {
+            who["a"][0], who["c"][0],
+        }  # fmt: skip
+
+
+def test_of_too_many_datanodes_the_worst_have_series() -> None:
+    few = Few([f"n{number:03}" for number in range(MOST_DATANODES + 2)])
+    few.nodes[f"n{MOST_DATANODES + 1:03}"].alive = False
+    measure(few.cluster, LivenessRules(), few.now)
+    shown = {host for _, host in series("nnha_each_datanode_blocks")}
+    assert len(shown) == MOST_DATANODES
+    assert few.nodes[f"n{MOST_DATANODES + 1:03}"].id.host in shown

@@ -86,7 +86,7 @@ def _certificates(configuration: Configuration) -> Iterator[Finding]:
     if base is None:
         return
     # Loaded here: certificates take 13 MB, and most clusters have none.
-    from ha.cli.security import problems_of as problems_of_certificates
+    from ha.cli.certificate_report import problems_of as problems_of_certificates
 
     folders = [Path(base), *(Path(base) / role for role in Role)]
     seen = 0
