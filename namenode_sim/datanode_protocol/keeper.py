@@ -7,7 +7,7 @@ A call changes the map within one turn of the event loop; long work is cut in sl
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, assert_never
 
 import structlog
@@ -17,7 +17,9 @@ from namenode_sim.blocks.incremental_reports import activate
 from namenode_sim.datanode_protocol import metrics
 from namenode_sim.datanode_protocol.drain_check import DrainCheck, ReadPage, read_page
 from namenode_sim.datanode_protocol.gone import GoneStorages
+from namenode_sim.datanode_protocol.hosts import HostRules, Hosts
 from namenode_sim.datanode_protocol.intake import Intake
+from namenode_sim.datanode_protocol.racks import Racks, move_to_racks
 from namenode_sim.datanode_protocol.safe_mode import SafeModeWatch
 from namenode_sim.datanode_protocol.upkeep import Upkeep
 from namenode_sim.datanodes import commands as datanode_commands
@@ -25,9 +27,10 @@ from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.commands import hear
 from namenode_sim.datanodes.damage import Damaged, check_known, note_damage
 from namenode_sim.datanodes.draining import DrainRules, awaits_drain, note_orders, undrained
+from namenode_sim.datanodes.errors import UnevenRacks, UnresolvedRack
 from namenode_sim.datanodes.files_summary import files_summary
 from namenode_sim.datanodes.liveness import LOOK_SECONDS, LivenessRules, Watch
-from namenode_sim.datanodes.model import Node, StorageState
+from namenode_sim.datanodes.model import DEFAULT_RACK, Node, StorageState
 from namenode_sim.datanodes.reachable import Lacking, count_lacking
 from namenode_sim.datanodes.redundancy import Redundancy
 from namenode_sim.datanodes.redundancy_check import RedundancyRules
@@ -59,6 +62,8 @@ class KeeperRules:
     liveness: LivenessRules = LivenessRules()
     redundancy: RedundancyRules = RedundancyRules()
     draining: DrainRules = DrainRules()
+    hosts: HostRules = HostRules()
+    reject_unresolved: bool = False
     deletions_at_once: int = 1000
 
 
@@ -112,13 +117,22 @@ class Keeper:
         self.safe_mode = SafeModeWatch(cluster, has_caught_up, clock)
         self._clock = clock
         self.gone = GoneStorages(cluster)
-        self.upkeep = Upkeep(Redundancy(cluster, rules.redundancy), cluster.blocks.map, clock)
+        redundancy = Redundancy(cluster, rules.redundancy)
+        self.upkeep = Upkeep(redundancy, cluster.blocks.map, clock)
+        self.hosts = Hosts(
+            cluster, redundancy, self.gone, rules.hosts, drop=self._drop, clock=clock
+        )
+        self.use_racks(Racks())
         self.drain_check = DrainCheck(cluster, rules.draining, clock, read)
         self._watch = Watch.begun(clock())
         self._counted: Lacking | None = None
         self._count_again = 0.0
         cluster.registered_by = clock() + rules.liveness.dead_seconds
         cluster.on_damage = _log_damage
+
+    def use_racks(self, racks: Racks) -> None:
+        """Look racks up there."""
+        self.racks, self.cluster.rack_of_host = racks, racks.of_client
 
     # ---- the role ----
 
@@ -133,12 +147,11 @@ class Keeper:
         self.cluster.term += 1
         self.leases.clear()
         for node in self.cluster.nodes.values():
-            node.forget_claim()
-            node.copy_orders.clear()
-            node.recovery_orders.clear()
+            node.forget_orders()
         waited = len(blocks.postponed_reports)
         if as_active:
             activate(blocks)
+            self.hosts.activated()
         else:
             blocks.demote()
         log.info(
@@ -157,19 +170,48 @@ class Keeper:
         Raises:
             DatanodesError: if it is refused.
         """
-        found = register(self.cluster, registration, self.rules.registry, self._clock())
+        check_namespace(registration, self.rules.registry)
+        self.hosts.check(registration.id)
+        try:
+            found = register(self.cluster, registration, self.rules.registry, self._clock())
+        except UnevenRacks:
+            self.racks.forget(registration.id)
+            raise
         self.leases.give_back(found.node.id.uuid)
         for old in found.replaced:
             self.leases.give_back(old.id.uuid)
             self.gone.add_all(old, for_good=True)
+        self.hosts.registered(found.node)
         log.info(
             "datanodes.registered",
             datanode=found.node.id.uuid,
             address=found.node.id.transfer_address,
+            rack=found.node.rack,
             version=registration.software_version,
             replaced=[node.id.uuid for node in found.replaced],
         )
         return found.node
+
+    async def find_rack(self, registration: Registration) -> Registration:
+        """Return a registration with the DataNode's rack, which may have to be looked up.
+
+        Raises:
+            UnresolvedRack: if it cannot be found out, and DataNodes are refused then.
+        """
+        rack = await self.racks.of(registration.id)
+        if rack is None and self.rules.reject_unresolved:
+            raise UnresolvedRack(registration.id.host)
+        return replace(registration, rack=rack or DEFAULT_RACK)
+
+    async def refresh_nodes(self) -> None:
+        """Read the hosts files again, and look all racks up anew.
+
+        Raises:
+            BadHosts, UnevenRacks: what is wrong has changed nothing.
+        """
+        await self.hosts.refresh()
+        if await move_to_racks(self.cluster, self.racks):
+            self.upkeep.redundancy.racks_changed()
 
     def check(self, registration: Registration) -> None:
         """Refuse a DataNode of another namespace.
@@ -279,6 +321,7 @@ class Keeper:
             "empty-storages": self.gone.run(),
             "keep-replicas": self.upkeep.run(),
             "drain-datanodes": self.drain_check.run(),
+            "follow-hosts": self.hosts.run(),
         }
 
     async def _look_on(self) -> None:
@@ -300,7 +343,16 @@ class Keeper:
                 "datanodes.died", datanode=node.id.uuid, address=node.id.transfer_address,
                 silent_seconds=round(now - node.last_heard),
             )  # fmt: skip
-            self.leases.give_back(node.id.uuid)
+            self._drop(node)
+
+    def _drop(self, node: Node) -> None:
+        """Have a DataNode count as dead; what it holds counts for nothing but in maintenance."""
+        node.alive = False
+        node.forget_orders()
+        self.leases.give_back(node.id.uuid)
+        if node.admin.is_maintained and self.hosts.lists.includes(node.id):
+            self.cluster.recheck(node)
+        else:
             self.gone.add_all(node)
 
 

@@ -36,6 +36,9 @@ JAVA_CLASSES: Final = (
     (errors.StrangeNamespace, java_names.UNREGISTERED_NODE),
     (errors.VersionTooOld, java_names.INCORRECT_VERSION),
     (errors.LeaseNotHeld, java_names.INVALID_REPORT_LEASE),
+    (errors.NotIncluded, java_names.DISALLOWED_DATANODE),
+    (errors.UnevenRacks, java_names.INVALID_TOPOLOGY),
+    (errors.UnresolvedRack, java_names.UNRESOLVED_TOPOLOGY),
 )
 """What Hadoop's DataNodes act upon; after an IOException, which all else is, they go on."""
 
@@ -88,7 +91,7 @@ class DatanodeService:
 
     async def _register(self, call: Call, request: pb.RegisterDatanodeRequestProto) -> Message:
         registration = messages.registration_of(request.registration, call.host)
-        self.keeper.register(registration)
+        self.keeper.register(await self.keeper.find_rack(registration))
         answer = pb.RegisterDatanodeResponseProto(registration=request.registration)
         answer.registration.datanodeID.ipAddr = registration.id.ip
         return answer

@@ -13,7 +13,7 @@ from namenode_sim.blocks.apply_edits import apply_edit, load
 from namenode_sim.blocks.safemode import counts_of
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanodes import storage_policies
-from namenode_sim.datanodes.model import Draw, Node, NodeStorage
+from namenode_sim.datanodes.model import AdminState, Draw, Node, NodeStorage
 from namenode_sim.datanodes.placement import PlacementRules
 from namenode_sim.datanodes.storage_policies import policy_of
 from namenode_sim.namespace.namespace import Namespace
@@ -25,13 +25,17 @@ class Cluster:
     ``term`` counts the changes of the role: work that was begun in another is not gone on with.
     ``placement`` says when a DataNode is avoided.
     ``safe_mode_stays``: an image is being saved, and the start's safe mode does not move on.
+    ``hosts_known``: what the hosts files ask of the DataNodes is known; before that an active has
+    nothing copied or deleted. ``leaving`` are the uuids of those that are not in service.
+    ``rack_of_host`` returns the rack of a host that is no DataNode, None if it is not known yet.
     From ``registered_by`` on, in monotonic seconds, a DataNode that has not registered is dead.
     ``on_damage`` hears the block, its stamp and the DataNode of each replica that is found damaged.
     """
 
     __slots__ = (
-        "_by_number", "_namespace", "blocks", "draw", "nodes", "on_damage", "placement", "pool",
-        "registered_by", "rules", "safe_mode", "safe_mode_stays", "term",
+        "_by_number", "_namespace", "blocks", "draw", "hosts_known", "leaving", "nodes",
+        "on_damage", "placement", "pool", "rack_of_host", "registered_by", "rules", "safe_mode",
+        "safe_mode_stays", "term",
     )  # fmt: skip
 
     def __init__(
@@ -41,6 +45,9 @@ class Cluster:
         self.term = 0
         self.blocks = blocks
         self.draw = draw
+        self.hosts_known = True
+        self.leaving: set[str] = set()
+        self.rack_of_host: Callable[[str], str | None] = lambda _: None
         self.placement = PlacementRules()
         self.registered_by = 0.0
         self.safe_mode_stays = False
@@ -89,6 +96,20 @@ class Cluster:
             if inode is None
             else policy_of(inode)
         )
+
+    def set_admin(self, node: Node, state: AdminState) -> None:
+        """Note whether a DataNode serves or leaves; its blocks are to be checked then."""
+        node.admin = state
+        if state is AdminState.NORMAL:
+            self.leaving.discard(node.id.uuid)
+        else:
+            self.leaving.add(node.id.uuid)
+        self.recheck(node)
+
+    def recheck(self, node: Node) -> None:
+        """Have all blocks checked that a DataNode has replicas of."""
+        for storage in node.storages.values():
+            self.blocks.rechecks.update(storage.held.slots)
 
     def add_storage(self, node: Node, uuid: str) -> NodeStorage:
         """Return a storage of a DataNode, which is made if it is new.

@@ -27,6 +27,49 @@ class VersionTooOld(DatanodesError):
         )
 
 
+class NotIncluded(DatanodesError):
+    """A DataNode is not on the include list (DisallowedDatanodeException)."""
+
+    def __init__(self, datanode: str) -> None:
+        super().__init__(
+            f"Datanode denied communication with namenode because the host is not in the "
+            f"include-list: {datanode}. Add it to the file that dfs.hosts names, on each NameNode, "
+            f"and run `hdfs dfsadmin -refreshNodes`"
+        )
+
+
+class UnevenRacks(DatanodesError):
+    """A DataNode's rack is on another level than those of the others."""
+
+    def __init__(self, datanode: str, rack: str, other: str) -> None:
+        super().__init__(
+            f"Failed to add {rack}/{datanode}: You cannot have a rack and a non-rack node at the "
+            f"same level of the network topology; another DataNode is on {other}. It was not "
+            f"registered. Correct the table or the script of racks: it will be asked again"
+        )
+
+
+class UnresolvedRack(DatanodesError):
+    """The rack of a DataNode is not known, and is to be (UnresolvedTopologyException)."""
+
+    def __init__(self, datanode: str) -> None:
+        super().__init__(
+            f"Unresolved topology mapping for host {datanode}: the script or table of racks does "
+            f"not say where it is, and dfs.namenode.reject-unresolved-dn-topology-mapping is true. "
+            f"It was not registered; it may ask again"
+        )
+
+
+class BadHosts(DatanodesError):
+    """A hosts file cannot be read, or an entry of it is not valid."""
+
+    def __init__(self, where: str, found: str) -> None:
+        super().__init__(
+            f"{where}: {found}. The lists of hosts stay as they were; correct the file, and run "
+            f"`hdfs dfsadmin -refreshNodes` again"
+        )
+
+
 class StillElsewhere(DatanodesError):
     """A DataNode with the same uuid is heard from another address."""
 

@@ -60,8 +60,6 @@ class Watch:
             silent_since = max(node.last_heard, self.silence_counts_from)
             if node.alive and now >= silent_since + rules.dead_seconds:
                 node.alive = False
-                node.forget_claim()
-                node.copy_orders.clear()
-                node.recovery_orders.clear()
+                node.forget_orders()
                 found.append(node)
         return found

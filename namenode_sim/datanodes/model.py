@@ -45,6 +45,20 @@ class StorageState(Enum):
     FAILED = "failed"
 
 
+class AdminState(IntEnum):
+    """Whether a DataNode serves, leaves, or is in maintenance (AdminState of DatanodeInfoProto)."""
+
+    NORMAL = 0
+    DECOMMISSION_INPROGRESS = 1
+    DECOMMISSIONED = 2
+    ENTERING_MAINTENANCE = 3
+    IN_MAINTENANCE = 4
+
+    @property
+    def is_maintained(self) -> bool:
+        return self in (AdminState.ENTERING_MAINTENANCE, AdminState.IN_MAINTENANCE)
+
+
 OUR_VERSIONS_END: Final = "-nnha"
 
 
@@ -141,7 +155,8 @@ class Node:
     report was taken in, None if none was. ``broken``: its last connection ended as that of a
     process which died, and it was not heard since. ``transceivers`` and ``copies`` are what it says
     that it is busy with. ``obeys``: it got an answer that this NameNode is the active, and has
-    called again. Orders wait for its next heartbeat; a recovery goes before copies.
+    called again. Orders wait for its next heartbeat; a recovery goes before copies. ``admin`` is
+    changed by ``Cluster.set_admin`` alone.
     """
 
     id: DatanodeId
@@ -149,6 +164,7 @@ class Node:
     last_heard: float
     last_report: float | None = field(default=None, kw_only=True)
     rack: str = DEFAULT_RACK
+    admin: AdminState = field(default=AdminState.NORMAL, kw_only=True)
     alive: bool = True
     broken: bool = False
     must_register: bool = False
@@ -162,6 +178,19 @@ class Node:
     recovery_orders: deque[RecoveryOrder] = field(default_factory=deque)
     storages: dict[str, NodeStorage] = field(default_factory=dict)
     drain: Drain = field(default_factory=Drain)
+
+    @property
+    def is_readable(self) -> bool:
+        """Return whether clients may be sent here: not once it may be switched off any moment."""
+        return self.admin is not AdminState.IN_MAINTENANCE and (
+            self.alive or not self.admin.is_maintained
+        )
+
+    def forget_orders(self) -> None:
+        """Forget the claim and all orders: it is dead, or this NameNode's role has changed."""
+        self.forget_claim()
+        self.copy_orders.clear()
+        self.recovery_orders.clear()
 
     def forget_claim(self) -> None:
         """Forget which NameNode it obeys, and what it is still to do."""

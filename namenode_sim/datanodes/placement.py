@@ -9,7 +9,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from namenode_sim.datanodes.model import Draw, Node, NodeStorage, StorageState, StorageType
+from namenode_sim.datanodes.model import (
+    AdminState,
+    Draw,
+    Node,
+    NodeStorage,
+    StorageState,
+    StorageType,
+)
 from namenode_sim.datanodes.storage_policies import StoragePolicy
 from namenode_sim.datanodes.topology import STALE_SECONDS, distance, is_stale, shuffled
 
@@ -45,7 +52,8 @@ class Wish:
     """What is asked for: ``count`` more replicas of ``size`` bytes at most.
 
     ``writer`` is the DataNode on the client's host, or on a copy the source; without one the first
-    of the ``chosen`` stands for it, which have the block already. ``excluded`` are uuids.
+    of the ``chosen`` stands for it, which have the block already, or else the ``rack`` counts on
+    which the client is. ``excluded`` are uuids.
     ``local_write``: the writer may get a replica.
     """
 
@@ -53,6 +61,7 @@ class Wish:
     size: int
     policy: StoragePolicy
     writer: Node | None = None
+    rack: str | None = None
     chosen: tuple[Place, ...] = ()
     excluded: frozenset[str] = frozenset()
     favored: tuple[Node, ...] = ()
@@ -123,7 +132,7 @@ def choose(
 
 
 def _begin(nodes: list[Node], wish: Wish, now: float, draw: Draw, rules: PlacementRules) -> _Search:
-    in_service = [node for node in nodes if _is_in_service(node)]
+    in_service = [node for node in nodes if is_in_service(node)]
     have = {node.id.uuid for node, _ in wish.chosen}
     others = sum(node.id.uuid not in have for node in in_service)
     total = len(wish.chosen) + min(wish.count, others)
@@ -139,13 +148,14 @@ def _begin(nodes: list[Node], wish: Wish, now: float, draw: Draw, rules: Placeme
         most,
         sum(node.transceivers for node in in_service),
         reasons={
-            node.id.uuid: NotTaken.NOT_IN_SERVICE for node in nodes if not _is_in_service(node)
+            node.id.uuid: NotTaken.NOT_IN_SERVICE for node in nodes if not is_in_service(node)
         },
     )
 
 
-def _is_in_service(node: Node) -> bool:
-    return node.alive and not node.must_register
+def is_in_service(node: Node) -> bool:
+    """Return whether a DataNode may get replicas."""
+    return node.alive and not node.must_register and node.admin is AdminState.NORMAL
 
 
 def _fill(search: _Search) -> None:
@@ -166,24 +176,26 @@ def _take_next(search: _Search) -> bool:
     places, writer = search.results(), search.wish.writer
     if not places and writer is not None and _take(search, writer, local=True):
         return True
-    for scope in _scopes([node for node, _ in places], writer, copy=search.wish.copy):
+    for scope in _scopes([node for node, _ in places], search.wish):
         candidates = [node for node in search.nodes if scope.has(node)]
         if any(_take(search, node, local=False) for node in shuffled(candidates, search.draw)):
             return True
     return False
 
 
-def _scopes(nodes: list[Node], writer: Node | None, *, copy: bool) -> list[_Scope]:
+def _scopes(nodes: list[Node], wish: Wish) -> list[_Scope]:
     """Return where to look for the next place, the best first."""
+    writer = wish.writer
     match nodes:
         case []:
-            return [_Scope(writer.rack), _ANYWHERE] if writer is not None else [_ANYWHERE]
+            rack = wish.rack if writer is None else writer.rack
+            return [_ANYWHERE] if rack is None else [_Scope(rack), _ANYWHERE]
         case [first]:
             return [_Scope(first.rack, off=True), _ANYWHERE]
         case [first, second]:
             if first.rack == second.rack:
                 return [_Scope(first.rack, off=True), _ANYWHERE]
-            beside = (writer or first) if copy else second
+            beside = (writer or first) if wish.copy else second
             return [_Scope(beside.rack), _Scope(first.rack), _ANYWHERE]
         case _:
             return [_ANYWHERE]

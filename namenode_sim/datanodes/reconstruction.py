@@ -4,13 +4,12 @@ See docs/reference/blocks.md#judging-redundancy and docs/reference/blocks.md#cop
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, assert_never
 
 from namenode_sim.blocks.model import Slot, StorageNumber
 from namenode_sim.blocks.needed import Priority
-from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanodes.cluster import Cluster
-from namenode_sim.datanodes.model import Node
+from namenode_sim.datanodes.model import AdminState, Node
 from namenode_sim.datanodes.placement import Place, Wish, choose
 from namenode_sim.datanodes.storage_policies import StoragePolicy
 
@@ -26,9 +25,12 @@ VERY_LOW_SHARE: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The storages of a block's replicas; each is in one of the first three.
+    """The storages of a block's replicas; each is in one of these but the last.
 
     ``live``: good, and to stay.  ``excess``: good, and ordered to be deleted.  ``corrupt``.
+    ``leaving`` and ``left``: good, on DataNodes that are being, or have been, decommissioned.
+    ``maintained`` and ``away``: good, on DataNodes that enter maintenance, or that are in it or
+    died on the way, which cannot be read from.
     ``unconfirmed``: those of all on storages whose word is older than this active.
     """
 
@@ -36,30 +38,72 @@ class Counts:
     excess: tuple[StorageNumber, ...]
     corrupt: tuple[StorageNumber, ...]
     unconfirmed: frozenset[StorageNumber]
+    leaving: tuple[StorageNumber, ...] = ()
+    left: tuple[StorageNumber, ...] = ()
+    maintained: tuple[StorageNumber, ...] = ()
+    away: tuple[StorageNumber, ...] = ()
+
+    @property
+    def out_of_service(self) -> tuple[StorageNumber, ...]:
+        return (*self.leaving, *self.left, *self.maintained, *self.away)
+
+    def required(self, expected: int, maintained_least: int) -> int:
+        """Return how many live replicas are enough while others are in maintenance."""
+        maintained = len(self.maintained) + len(self.away)
+        return max(expected - maintained, min(maintained_least, expected))
 
 
-def count(state: BlockState, slot: Slot) -> Counts:
+def count(cluster: Cluster, slot: Slot) -> Counts:
     """Sort the replicas of a block."""
-    held, marks = state.map.storages_of(slot), state.map.corrupt_marks(slot)
+    blocks = cluster.blocks.map
+    held, marks = blocks.storages_of(slot), blocks.corrupt_marks(slot)
     good = [one for one in held if one not in marks]
+    others: dict[str, list[StorageNumber]] = {}
+    if cluster.leaving:
+        for one in good:
+            if name := _name_out_of_service(cluster.place(one)[0]):
+                others.setdefault(name, []).append(one)
+        out = {one for numbers in others.values() for one in numbers}
+        good = [one for one in good if one not in out]
     return Counts(
-        live=tuple(one for one in good if not state.map.is_pending_deletion(slot, one)),
-        excess=tuple(one for one in good if state.map.is_pending_deletion(slot, one)),
+        live=tuple(one for one in good if not blocks.is_pending_deletion(slot, one)),
+        excess=tuple(one for one in good if blocks.is_pending_deletion(slot, one)),
         corrupt=tuple(marks),
-        unconfirmed=frozenset(one for one in held if not state.map.storages.at(one).confirmed),
+        unconfirmed=frozenset(one for one in held if not blocks.storages.at(one).confirmed),
+        **{name: tuple(numbers) for name, numbers in others.items()},
     )
 
 
-def priority(live: int, coming: int, expected: int, *, spread: bool) -> Priority | None:
+def _name_out_of_service(node: Node) -> str | None:
+    """Return the field of the counts in which replicas on a DataNode are that leaves service."""
+    match node.admin:
+        case AdminState.NORMAL:
+            return None
+        case AdminState.DECOMMISSION_INPROGRESS:
+            return "leaving"
+        case AdminState.DECOMMISSIONED:
+            return "left"
+        case AdminState.ENTERING_MAINTENANCE if node.alive:
+            return "maintained"
+        case AdminState.ENTERING_MAINTENANCE | AdminState.IN_MAINTENANCE:
+            return "away"
+        case _:
+            assert_never(node.admin)
+
+
+def priority(
+    live: int, coming: int, expected: int, *, spread: bool, elsewhere: int = 0
+) -> Priority | None:
     """Return how urgent another replica is, or None if there are enough.
 
-    ``coming`` copies are on their way; ``spread``: the live ones stand on enough racks.
+    ``coming`` copies are on their way; ``spread``: the live ones stand on enough racks;
+    ``elsewhere`` replicas are on DataNodes that leave service.
     """
-    if live == 0:
+    if live == 0 and not elsewhere:
         return Priority.MISSING
     if live + coming >= expected:
         return None if coming or spread else Priority.BADLY_DISTRIBUTED
-    if live == 1:
+    if live <= 1:
         return Priority.HIGHEST
     return Priority.VERY_LOW if live * VERY_LOW_SHARE < expected else Priority.LOW
 
@@ -74,9 +118,10 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What a block lacks: replicas, or another rack for one more."""
+    """What a block lacks: replicas, or another rack for one more; ``required`` are to be live."""
 
     slot: Slot
+    required: int
     counts: Counts
     coming: tuple[Place, ...]
     priority: Priority
@@ -89,7 +134,7 @@ def plan_copy(cluster: Cluster, missing: Missing, policy: StoragePolicy, now: fl
         return None
     live = tuple(cluster.place(number) for number in missing.counts.live)
     chosen, block = (*live, *missing.coming), cluster.blocks.map.block(missing.slot)
-    lacking = block.expected - len(chosen)
+    lacking = missing.required - len(chosen)
     wish = Wish(
         count=max(lacking, 1),
         size=block.length,
@@ -102,24 +147,36 @@ def plan_copy(cluster: Cluster, missing: Missing, policy: StoragePolicy, now: fl
     targets = choose(cluster.nodes.values(), wish, now, cluster.draw, cluster.placement).places
     if not targets:
         return None
-    if lacking <= 0 and targets[0][0].rack == source.rack:
-        return None  # only a rack lacks, so that all live ones stand on this one
+    if lacking <= 0 and targets[0][0].rack in {node.rack for node, _ in live}:
+        return None  # only a rack lacks
     return Copy(source, targets)
 
 
 def _others(cluster: Cluster, missing: Missing) -> frozenset[str]:
     """Return the DataNodes of replicas that do not count: each has room for one of a block."""
-    numbers = (*missing.counts.excess, *missing.counts.corrupt)
+    counts = missing.counts
+    numbers = (*counts.excess, *counts.corrupt, *counts.out_of_service)
     return frozenset(cluster.place(number)[0].id.uuid for number in numbers)
 
 
 def _source(cluster: Cluster, missing: Missing) -> Node | None:
-    """Choose one of the DataNodes with a good replica that are not busy."""
+    """Choose one of the DataNodes with a good replica that are not busy.
+
+    One that leaves service goes before others, for it does no other work; one that has left it is
+    asked only where there is no other.
+    """
+    counts = missing.counts
     urgent = missing.priority is Priority.HIGHEST
-    most = MAX_STREAMS_URGENT if urgent else MAX_STREAMS
-    free = [
-        node
-        for node, _ in map(cluster.place, missing.counts.live)
-        if node.alive and len(node.copy_orders) < most
-    ]
-    return free[cluster.draw.randrange(len(free))] if free else None
+    for numbers, most in (
+        ((*counts.leaving, *counts.maintained), MAX_STREAMS_URGENT),
+        (counts.live, MAX_STREAMS_URGENT if urgent else MAX_STREAMS),
+        (counts.left, MAX_STREAMS_URGENT),
+    ):
+        free = [
+            node
+            for node, _ in map(cluster.place, numbers)
+            if node.alive and len(node.copy_orders) < most
+        ]
+        if free:
+            return free[cluster.draw.randrange(len(free))]
+    return None

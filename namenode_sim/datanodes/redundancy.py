@@ -15,7 +15,7 @@ import numpy.typing as npt
 from namenode_sim.blocks.model import NO_STORAGE, Role, Slot
 from namenode_sim.datanodes import redundancy_check
 from namenode_sim.datanodes.cluster import Cluster
-from namenode_sim.datanodes.model import CopyOrder
+from namenode_sim.datanodes.model import AdminState, CopyOrder
 from namenode_sim.datanodes.pending import Pending
 from namenode_sim.datanodes.reconstruction import Missing, plan_copy
 
@@ -69,6 +69,14 @@ class Redundancy:
     def pending(self) -> Pending:
         return self._around.pending
 
+    def assess(self, slot: Slot) -> redundancy_check.Assessment:
+        return redundancy_check.assess(self._around, slot)
+
+    def racks_changed(self) -> None:
+        """Look at all blocks again: DataNodes have moved to other racks."""
+        self._see_racks()
+        self._scanned = 0
+
     def begin_round(self, now: float) -> None:
         """Note what a round has to do; nothing is copied in safe mode."""
         cluster, rules = self._around.cluster, self._around.rules
@@ -117,11 +125,16 @@ class Redundancy:
             return True
         if blocks.role is not Role.ACTIVE or blocks.is_starting():
             return False
+        if not self._around.cluster.hosts_known:
+            return False  # a replica of a DataNode that is to go must not make another superfluous
         blocks.rechecks.start()
         self._around.pending.clear()
         self._to_copy = []
         self._budget = 0
         self._scanned = 0
+        for node in self._around.cluster.nodes.values():
+            if node.admin is not AdminState.NORMAL:
+                self._around.cluster.recheck(node)
         self._see_racks()
         return True
 
@@ -200,7 +213,7 @@ class Redundancy:
         blocks.needed.put(slot, found.priority)
         if found.priority is None:
             return
-        missing = Missing(slot, found.counts, found.coming, found.priority)
+        missing = Missing(slot, found.required, found.counts, found.coming, found.priority)
         block = blocks.map.block(slot)
         policy = cluster.policy_of(block.file_id)
         copy = plan_copy(cluster, missing, policy, now)

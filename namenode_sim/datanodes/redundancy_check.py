@@ -13,7 +13,7 @@ from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.excess_choice import Candidate, choose_excess
 from namenode_sim.datanodes.pending import Pending
-from namenode_sim.datanodes.placement import Place
+from namenode_sim.datanodes.placement import Place, is_in_service
 from namenode_sim.datanodes.reconstruction import Counts, count, priority
 
 GOOD_IN_SMALL_CLUSTER: Final = 2
@@ -30,6 +30,7 @@ class RedundancyRules:
     that takes longer is given up. ``excess_seconds``: an order to delete is repeated then.
     ``late_seconds``: a DataNode that is silent for this time loses excess replicas first.
     ``delete_corrupt_at_once``: corrupt replicas do not wait for unconfirmed storages.
+    ``maintained_least`` replicas are to be live while others are in maintenance.
     """
 
     work_per_node: int = 2
@@ -37,6 +38,7 @@ class RedundancyRules:
     excess_seconds: float = 3600.0
     late_seconds: float = 12.0
     delete_corrupt_at_once: bool = False
+    maintained_least: int = 1
 
 
 @dataclass(slots=True)
@@ -57,10 +59,15 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """A block's replicas, those on their way, and how urgent another one is."""
+    """A block's replicas, those on their way, and how urgent another one is.
+
+    ``required`` replicas are to be live; ``spread``: they stand on enough racks.
+    """
 
     counts: Counts
     coming: tuple[Place, ...]
+    required: int
+    spread: bool
     priority: Priority | None
 
 
@@ -96,12 +103,18 @@ def is_complete(block: BlockInfo) -> bool:
 def assess(around: Surroundings, slot: Slot) -> Assessment:
     """Count a complete block's replicas; those that have come are no longer on their way."""
     blocks = around.cluster.blocks
-    counts, block = count(blocks, slot), blocks.map.block(slot)
+    counts, block = count(around.cluster, slot), blocks.map.block(slot)
     coming = around.pending.keep(block.id, lambda place: _still_comes(around.cluster, slot, place))
-    expected = block.expected
-    spread = not around.many_racks or _racks(around.cluster, counts.live) >= min(RACKS, expected)
-    urgency = priority(len(counts.live), len(coming), expected, spread=spread)
-    return Assessment(counts, coming, urgency)
+    required = counts.required(block.expected, around.rules.maintained_least)
+    spread = not around.many_racks or _racks(around.cluster, counts) >= min(RACKS, block.expected)
+    urgency = priority(
+        len(counts.live),
+        len(coming),
+        required,
+        spread=spread,
+        elsewhere=len(counts.out_of_service),
+    )
+    return Assessment(counts, coming, required, spread, urgency)
 
 
 def _still_comes(cluster: Cluster, slot: Slot, place: Place) -> bool:
@@ -110,8 +123,10 @@ def _still_comes(cluster: Cluster, slot: Slot, place: Place) -> bool:
     return known and not cluster.blocks.map.is_good(slot, storage.held.number)
 
 
-def _racks(cluster: Cluster, numbers: tuple[StorageNumber, ...]) -> int:
-    return len({cluster.place(number)[0].rack for number in numbers})
+def _racks(cluster: Cluster, counts: Counts) -> int:
+    """Count the racks of what is to stay; a DataNode in maintenance comes back to its rack."""
+    staying = (*counts.live, *counts.maintained, *counts.away)
+    return len({cluster.place(number)[0].rack for number in staying})
 
 
 def _doubtful(cluster: Cluster, counts: Counts) -> frozenset[StorageNumber]:
@@ -186,7 +201,7 @@ def _is_superfluous(
 def _makes_room(around: Surroundings, slot: Slot, counts: Counts) -> bool:
     """Return whether a corrupt replica must go before its copy can come, and enough good ones stay.
 
-    Every live DataNode holds a replica of the block, and none is about to lose it.
+    Every DataNode in service holds a replica of the block, and none is about to lose it.
     """
     cluster, blocks = around.cluster, around.cluster.blocks
     enough = max(1, min(GOOD_IN_SMALL_CLUSTER, blocks.map.block(slot).expected - 1))
@@ -197,4 +212,4 @@ def _makes_room(around: Surroundings, slot: Slot, counts: Counts) -> bool:
     counted = (*counts.live, *counts.corrupt)
     staying = [number for number in counted if not blocks.map.is_pending_deletion(slot, number)]
     holders = {cluster.place(number)[0].id.uuid for number in staying}
-    return all(node.id.uuid in holders for node in cluster.nodes.values() if node.alive)
+    return all(node.id.uuid in holders for node in cluster.nodes.values() if is_in_service(node))

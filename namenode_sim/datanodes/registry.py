@@ -6,8 +6,14 @@ See docs/reference/datanodes.md#registration.
 from dataclasses import dataclass
 
 from namenode_sim.datanodes.cluster import Cluster
-from namenode_sim.datanodes.errors import StillElsewhere, StrangeNamespace, VersionTooOld
-from namenode_sim.datanodes.model import DatanodeId, Node
+from namenode_sim.datanodes.errors import (
+    StillElsewhere,
+    StrangeNamespace,
+    UnevenRacks,
+    VersionTooOld,
+)
+from namenode_sim.datanodes.membership.rack_names import depth
+from namenode_sim.datanodes.model import DEFAULT_RACK, DatanodeId, Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +27,12 @@ class NamespaceIds:
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """What a DataNode says of itself, with the address from which it called."""
+    """What a DataNode says of itself, with the address from which it called, and its rack."""
 
     id: DatanodeId
     namespace: NamespaceIds
     software_version: str
+    rack: str = DEFAULT_RACK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +61,13 @@ def register(
     formatted.  What is known of replicas on a DataNode that comes again stays until its report.
 
     Raises:
-        StrangeNamespace, VersionTooOld, StillElsewhere: nothing has changed then.
+        StrangeNamespace, VersionTooOld, StillElsewhere, UnevenRacks: nothing has changed then.
     """
     who = registration.id
     check_namespace(registration, rules)
     if _older(registration.software_version, rules.oldest_version):
         raise VersionTooOld(_name(who), registration.software_version, rules.oldest_version)
+    check_rack(cluster, who, registration.rack)
     known = cluster.nodes.get(who.uuid)
     if known is not None and _is_elsewhere(known, who, rules, now):
         raise StillElsewhere(
@@ -73,11 +81,13 @@ def register(
     for node in replaced:
         node.alive = False
         del cluster.nodes[node.id.uuid]
+        cluster.leaving.discard(node.id.uuid)
     if known is None:
         known = cluster.nodes[who.uuid] = Node(who, registration.software_version, now)
     else:
         cluster.blocks.registered(who.uuid)
     known.id, known.software_version, known.last_heard = who, registration.software_version, now
+    known.rack = registration.rack
     known.alive, known.broken, known.must_register = True, False, False
     known.forget_claim()
     known.failed_volumes = -1  # a storage that its first heartbeat does not name has been replaced
@@ -93,6 +103,19 @@ def check_namespace(registration: Registration, rules: RegistryRules) -> None:
     """
     if registration.namespace != rules.namespace:
         raise StrangeNamespace(_name(registration.id), registration.namespace, rules.namespace)
+
+
+def check_rack(cluster: Cluster, who: DatanodeId, rack: str) -> None:
+    """Refuse a rack on another level than those of the other DataNodes (NetworkTopology.add).
+
+    Raises:
+        UnevenRacks: if it is on one.
+    """
+    address = who.transfer_address
+    for node in cluster.nodes.values():
+        other = node.id.uuid != who.uuid and node.id.transfer_address != address
+        if other and depth(node.rack) != depth(rack):
+            raise UnevenRacks(_name(who), rack, node.rack)
 
 
 def _name(who: DatanodeId) -> str:

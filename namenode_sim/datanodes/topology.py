@@ -4,13 +4,14 @@ See docs/reference/datanodes.md#distance.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import Final, TypeVar
 
 from namenode_sim.datanodes.model import Draw, Node
 
 SAME_NODE: Final = 0
 SAME_RACK: Final = 2
-OTHER_RACK: Final = 4
+HOPS_A_LEVEL: Final = 2
 
 T = TypeVar("T")
 
@@ -28,16 +29,28 @@ def on_host(nodes: Iterable[Node], host: str) -> list[Node]:
 
 
 def distance(one: Node, other: Node) -> int:
-    if one is other:
-        return SAME_NODE
-    return SAME_RACK if one.rack == other.rack else OTHER_RACK
+    return SAME_NODE if one is other else distance_of_racks(one.rack, other.rack)
 
 
-def distance_from(local: Sequence[Node], node: Node) -> int:
-    """Return how far a node is from a client at whose address the ``local`` DataNodes are."""
+def distance_of_racks(one: str, other: str) -> int:
+    """Return the hops between two nodes: 2 on the same rack, 4 on racks of one hall, and so on."""
+    if one == other:
+        return SAME_RACK
+    ours, theirs = one.split("/"), other.split("/")
+    levels = zip(ours, theirs, strict=False)
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], levels))
+    return SAME_RACK + HOPS_A_LEVEL * (max(len(ours), len(theirs)) - common)
+
+
+def distance_from(local: Sequence[Node], rack: str | None, node: Node) -> int:
+    """Return how far a node is from a client at whose address the ``local`` DataNodes are.
+
+    One without any is on a ``rack``; if that is not known, it is equally far from all.
+    """
     if node in local:
         return SAME_NODE
-    return SAME_RACK if any(one.rack == node.rack for one in local) else OTHER_RACK
+    racks = {one.rack for one in local} or ({rack} if rack is not None else set())
+    return min((distance_of_racks(one, node.rack) for one in racks), default=SAME_RACK)
 
 
 def shuffled(things: Iterable[T], draw: Draw) -> list[T]:

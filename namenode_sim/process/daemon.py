@@ -202,7 +202,7 @@ class _Parts:
         journal = journal_access(conf, place, storage.namespace_info, copies)
         namenode = self._namenode(gate, journal)
         cluster = cluster_of(conf, storage.namespace_info.block_pool_id, namenode.namespace)
-        keeper = keeper_of(conf, storage.namespace_info, namenode, cluster)
+        keeper = await keeper_of(conf, storage.namespace_info, namenode, cluster)
         client_service = _client_service(conf, place, namenode, gate, cluster)
         client_service.save = SaveOnRequest(
             namenode, storage, partial(forget_old, storage, namenode)

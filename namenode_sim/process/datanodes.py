@@ -1,21 +1,28 @@
 """What of one NameNode deals with DataNodes, put together from the configuration."""
 
 import random
+from pathlib import Path
 from typing import Final
 
 from ha.conf.configuration import Configuration
+from ha.conf.errors import ConfigurationError
 from ha.conf.keys import blocks as keys
 from ha.conf.keys import datanode as keys_datanode
 from ha.conf.keys import files as keys_files
+from ha.conf.keys import hosts as keys_hosts
 from ha.rpc.protocol import RpcProtocol
 from journal.model import NamespaceInfo
 from namenode_sim.blocks.safemode import SafeModeRules
 from namenode_sim.blocks.state import BlockState
+from namenode_sim.datanode_protocol.hosts import HostFiles, HostRules
 from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules, Standing
+from namenode_sim.datanode_protocol.racks import Racks, Script, Source, Table
 from namenode_sim.datanode_protocol.service import DatanodeService
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.draining import DrainRules
+from namenode_sim.datanodes.errors import BadHosts
 from namenode_sim.datanodes.liveness import LivenessRules, dead_after
+from namenode_sim.datanodes.membership.leaving import LeavingRules
 from namenode_sim.datanodes.placement import PlacementRules
 from namenode_sim.datanodes.redundancy_check import RedundancyRules
 from namenode_sim.datanodes.registry import NamespaceIds, RegistryRules
@@ -57,27 +64,70 @@ def keeper_rules(conf: Configuration, info: NamespaceInfo) -> KeeperRules:
             excess_seconds=conf.get(keys.EXCESS_TIMEOUT),
             late_seconds=conf.get(keys.LATE_HEARTBEATS) * heartbeat,
             delete_corrupt_at_once=conf.get(keys.CORRUPT_AT_ONCE),
+            maintained_least=conf.get(keys_hosts.MAINTAINED_LEAST),
         ),
         draining=DrainRules(
             check=conf.get(keys.DRAIN_CHECK), quiet_seconds=conf.get(keys.QUIET_PERIOD)
         ),
+        hosts=HostRules(
+            leaving=LeavingRules(
+                replication=conf.get(keys_files.REPLICATION),
+                maintained_least=conf.get(keys_hosts.MAINTAINED_LEAST),
+            ),
+            look_seconds=conf.get(keys_hosts.LOOK),
+            most_at_once=conf.get(keys_hosts.MOST_AT_ONCE),
+        ),
+        reject_unresolved=conf.get(keys_hosts.REJECT_UNRESOLVED),
         deletions_at_once=max(deletions, round(DELETIONS_A_SECOND * heartbeat)),
     )
 
 
-def keeper_of(
+async def keeper_of(
     conf: Configuration, info: NamespaceInfo, namenode: NameNode, cluster: Cluster
 ) -> Keeper:
-    """Return the owner of blocks and DataNodes, which follows the NameNode's role."""
+    """Return the owner of blocks and DataNodes, which follows the NameNode's role.
+
+    Raises:
+        ConfigurationError: if a hosts file is not valid.
+    """
     keeper = Keeper(
         cluster,
         keeper_rules(conf, info),
         lambda: standing_of(namenode),
         has_caught_up=lambda: namenode.tailer.trouble is None,
     )
+    keeper.use_racks(Racks(rack_source(conf)))
+    files = host_files(conf)
+    if files is not None:
+        keeper.hosts.read = files.read
+        try:
+            await keeper.hosts.refresh()
+        except BadHosts as bad:
+            raise ConfigurationError(str(bad)) from bad
     keeper.safe_mode.await_edits()
     namenode.listen_for_roles(keeper.role_changed)
     return keeper
+
+
+def host_files(conf: Configuration) -> HostFiles | None:
+    """Return where the lists of hosts are; None if there are none."""
+    include, exclude = conf.get(keys_hosts.INCLUDE), conf.get(keys_hosts.EXCLUDE)
+    combined = conf.get(keys_hosts.PROVIDER) == keys_hosts.JSON_HOSTS
+    if not include and (combined or not exclude):
+        return None
+    return HostFiles(
+        Path(include) if include else None,
+        Path(exclude) if exclude and not combined else None,
+        combined=combined,
+    )
+
+
+def rack_source(conf: Configuration) -> Source | None:
+    """Return what knows the racks of hosts; None if all are on the default rack."""
+    script, table = conf.get(keys_hosts.SCRIPT), conf.get(keys_hosts.TABLE)
+    if script and conf.get(keys_hosts.MAPPING) == keys_hosts.SCRIPT_MAPPING:
+        return Script(script, conf.get(keys_hosts.SCRIPT_ARGUMENTS))
+    return Table(Path(table)) if table else None
 
 
 def datanode_protocols(

@@ -10,6 +10,7 @@ from ha.conf.keys import (
     cluster,
     datanode,
     files,
+    hosts,
     journal,
     namenode,
     security,
@@ -19,7 +20,7 @@ from ha.conf.keys import (
 from ha.conf.keys.key import Key
 
 _MODULES: Final = (
-    blocks, candidate, checkpoint, cluster, datanode, files, journal, namenode, security,
+    blocks, candidate, checkpoint, cluster, datanode, files, hosts, journal, namenode, security,
     web, zookeeper,
 )  # fmt: skip
 

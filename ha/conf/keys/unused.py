@@ -38,13 +38,11 @@ _REASONS: Mapping[str, str] = {
         dfs.data.transfer.protection dfs.datanode.balance.bandwidthPerSec
         dfs.datanode.data.dir.perm dfs.datanode.handler.count dfs.datanode.https.address
         dfs.datanode.keytab.file dfs.datanode.kerberos.principal
-        dfs.datanode.use.datanode.hostname dfs.hosts dfs.hosts.exclude
+        dfs.datanode.use.datanode.hostname
         dfs.namenode.avoid.read.stale.datanode dfs.namenode.avoid.write.stale.datanode
-        dfs.namenode.blocks.per.postponedblocks.rescan dfs.namenode.decommission.interval
-        dfs.namenode.hosts.provider.classname
+        dfs.namenode.blocks.per.postponedblocks.rescan
         dfs.namenode.path.based.cache.refresh.interval.ms dfs.namenode.redundancy.interval.seconds
-        dfs.namenode.startup.delay.block.deletion.sec
-        net.topology.node.switch.mapping.impl net.topology.script.file.name""",
+        dfs.namenode.startup.delay.block.deletion.sec""",
     _SAFE_MODE_LOOKS: """
         dfs.namenode.replqueue.threshold-pct dfs.namenode.safemode.recheck.interval""",
     _CLIENTS: """

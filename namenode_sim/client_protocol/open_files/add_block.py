@@ -156,7 +156,9 @@ def _new_places(
         count=file.replication,
         size=file.preferred_block_size,
         policy=policy_of(file),
-        writer=writer_node(scene, file) if is_local else None,
+    writer = writer_node(scene, file) if is_local else None
+        writer=writer,
+        rack=_writer_rack(scene, file) if is_local and writer is None else None,
         excluded=uuids(request.excludeNodes),
         favored=_favored(cluster, request.favoredNodes),
         local_write=AddBlockFlagProto.NO_LOCAL_WRITE not in flags,
@@ -206,3 +208,9 @@ def writer_node(scene: Scene, file: INodeFile) -> Node | None:
 
 def uuids(infos: Iterable[DatanodeInfoProto]) -> frozenset[str]:
     return frozenset(info.id.datanodeUuid for info in infos)
+def _writer_rack(scene: Scene, file: INodeFile) -> str | None:
+    """Return the rack of a writer whose machine has no DataNode; None if it is not known yet."""
+    writer = file.under_construction
+    return None if writer is None else scene.cluster.rack_of_host(writer.client_machine)
+
+

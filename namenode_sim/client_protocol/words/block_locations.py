@@ -19,11 +19,15 @@ from namenode_sim.client_protocol.words.permissions import (
     check_readable_by_superuser,
     find,
 )
+from namenode_sim.datanodes.model import AdminState
 from namenode_sim.datanodes.placement import Place
 from namenode_sim.datanodes.topology import distance_from, is_stale, on_host
 from namenode_sim.edits.ops import Times
 from namenode_sim.edits.values import Block
 from namenode_sim.namespace.inode import INodeFile
+
+_LAST = {AdminState.ENTERING_MAINTENANCE: 1, AdminState.DECOMMISSIONED: 2}
+"""DataNodes to be read from behind all others (DFSUtil.ServiceComparator)."""
 
 
 def blocks_now(scene: Scene, file: INodeFile) -> tuple[Block, ...]:
@@ -105,25 +109,34 @@ def located_block(scene: Scene, block: Block, offset: int) -> hdfs_types_pb2.Loc
 
 
 def _readable(scene: Scene, slot: Slot) -> tuple[list[Place], bool]:
-    """Return the places to read from, and whether all are corrupt; else only good ones count."""
+    """Return the places to read from, and whether all are corrupt; else only good ones count.
+
+    A DataNode in maintenance may be switched off any moment.
+    """
     cluster, state = scene.cluster, scene.cluster.blocks
     construction = state.map.find_construction(slot)
     if construction is not None:
         return [cluster.place(one.storage) for one in construction.locations], False
     numbers = state.map.storages_of(slot)
     good = [number for number in numbers if state.map.is_good(slot, number)]
-    return [cluster.place(number) for number in good or numbers], bool(numbers) and not good
+    places = [cluster.place(number) for number in good or numbers]
+    return [place for place in places if place[0].is_readable], bool(numbers) and not good
 
 
 def _by_distance(scene: Scene, places: Iterable[Place]) -> list[Place]:
-    """Sort places by distance from the caller, equals in random order, stale ones last."""
-    cluster = scene.cluster
-    local = on_host(cluster.nodes.values(), scene.caller.host)
+    """Sort places by distance from the caller, equals in random order.
 
-    def key(place: Place) -> tuple[bool, int, float]:
+    Stale ones come last, and those that leave service behind them, decommissioned ones at the end.
+    """
+    cluster, host = scene.cluster, scene.caller.host
+    local = on_host(cluster.nodes.values(), host)
+    rack = None if local else cluster.rack_of_host(host)
+
+    def key(place: Place) -> tuple[int, bool, int, float]:
         node, _ = place
+        last = _LAST.get(node.admin, 0)
         stale = is_stale(node, scene.now, cluster.placement.stale_seconds)
-        return stale, distance_from(local, node), cluster.draw.random()
+        return last, stale, distance_from(local, rack, node), cluster.draw.random()
 
     return sorted(places, key=key)
 

@@ -40,6 +40,7 @@ def info_of(node: Node, now: float, now_ms: int) -> DatanodeInfoProto:
         lastUpdateMonotonic=max(0, int(node.last_heard * 1000)),
         xceiverCount=node.transceivers,
         location=node.rack,
+        adminState=DatanodeInfoProto.AdminState.ValueType(int(node.admin)),
         numBlocks=blocks,
         softwareVersion=node.software_version,
     )

@@ -1,11 +1,13 @@
 """How many replicas of a block count, and how urgent another one is."""
 
+from random import Random
 from typing import Final
 
 import pytest
 
 from namenode_sim.blocks.model import CorruptMark, Reason, Reported
 from namenode_sim.blocks.needed import Priority
+from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.reconstruction import Counts, count, priority
 from tests.namenode_sim.blocks.test_map_blocks import slot_of
 from tests.namenode_sim.blocks.test_reports import FINALIZED, B, a_map, told, written
@@ -59,10 +61,11 @@ def test_each_replica_is_live_or_excess_or_corrupt_and_may_be_unconfirmed() -> N
     for storage in (one, third):
         storage.confirmed = True
     empty.confirmed = False
-    assert count(state, slot) == Counts(
+    cluster = Cluster("BP-1", state, Random(1))
+    assert count(cluster, slot) == Counts(
         live=(one.number, fifth.number),
         excess=(other.number,),
         corrupt=(third.number, fourth.number),
         unconfirmed=frozenset({other.number, fourth.number, fifth.number}),
     )
-    assert count(state, slot_of(state, B + 1)) == Counts((), (), (), frozenset())
+    assert count(cluster, slot_of(state, B + 1)) == Counts((), (), (), frozenset())

@@ -9,6 +9,7 @@ from namenode_sim.blocks.model import Slot, StorageNumber
 from namenode_sim.blocks.recheck_queue import RecheckQueue
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanodes import redundancy_check
+from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.reconstruction import Counts, count
 from namenode_sim.datanodes.redundancy import Redundancy
 from tests.namenode_sim.datanodes.redundancy_world import World
@@ -43,13 +44,13 @@ def _only_not_checked(state: BlockState) -> None:
         state.rechecks.postpone(slot)
 
 
-def _excess_lives(state: BlockState, slot: Slot) -> Counts:
-    counts = count(state, slot)
+def _excess_lives(cluster: Cluster, slot: Slot) -> Counts:
+    counts = count(cluster, slot)
     return replace(counts, live=(*counts.live, *counts.excess))
 
 
-def _corrupt_is_excess(state: BlockState, slot: Slot) -> Counts:
-    counts = count(state, slot)
+def _corrupt_is_excess(cluster: Cluster, slot: Slot) -> Counts:
+    counts = count(cluster, slot)
     return replace(counts, live=(*counts.live, *counts.corrupt))
 
 

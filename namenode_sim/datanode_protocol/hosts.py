@@ -1,0 +1,254 @@
+"""Applies the hosts files: which DataNodes may register, which leave, and how far that is.
+
+See docs/reference/datanodes.md#leaving-service.
+"""
+
+import asyncio
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from namenode_sim.datanode_protocol.gone import GoneStorages
+from namenode_sim.datanode_protocol.slices import in_slices
+from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.errors import BadHosts, NotIncluded
+from namenode_sim.datanodes.membership.admin import AFTER, asked_state, unproven_state
+from namenode_sim.datanodes.membership.host_lists import (
+    ALL_HOSTS,
+    HostLists,
+    json_lists,
+    text_lists,
+)
+from namenode_sim.datanodes.membership.leaving import Leaving, LeavingRules, Progress
+from namenode_sim.datanodes.model import AdminState, DatanodeId, Node
+from namenode_sim.datanodes.redundancy import Redundancy
+
+log = structlog.get_logger()
+
+LOOKUP_SECONDS: Final = 10.0
+"""For the addresses of all hosts that the files name; those not found by then count by name."""
+
+TICK_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class HostFiles:
+    """Where the lists are: Hadoop's two, or one in JSON (CombinedHostFileManager)."""
+
+    include: Path | None = None
+    exclude: Path | None = None
+    combined: bool = False
+
+    def read(self) -> HostLists:
+        """Read the files, and look the addresses of the hosts up; to be called in a thread.
+
+        Raises:
+            BadHosts: if a file cannot be read, or is not valid.
+        """
+        include = _text(self.include)
+        if self.combined:
+            lists = json_lists(include, str(self.include))
+        else:
+            files = str(self.include), str(self.exclude)
+            lists = text_lists(include, _text(self.exclude), files)
+        return replace(lists, addresses=addresses_of(lists.names()))
+
+
+def _text(file: Path | None) -> str:
+    if file is None:
+        return ""
+    try:
+        return file.read_text()
+    except (OSError, ValueError) as problem:
+        raise BadHosts(str(file), f"it cannot be read: {problem}") from problem
+
+
+def addresses_of(names: set[str]) -> dict[str, frozenset[str]]:
+    """Look names up; what is an address, or cannot be found in time, is left out."""
+    found: dict[str, frozenset[str]] = {}
+    ends = time.monotonic() + LOOKUP_SECONDS
+    for name in sorted(names):
+        if time.monotonic() > ends:
+            break
+        try:
+            infos = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError):
+            continue
+        found[name] = frozenset(str(info[4][0]) for info in infos)
+    if lacking := len(names) - len(found):
+        log.warning("hosts.not_found", hosts=lacking, state="compared by their names only")
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostRules:
+    """``look_seconds``: how often the blocks of DataNodes that leave are looked at."""
+
+    leaving: LeavingRules = LeavingRules()
+    look_seconds: float = 30.0
+    most_at_once: int = 100
+
+
+class Hosts:
+    """Owns what the hosts files say, and the states of the DataNodes that follow from it.
+
+    ``read`` returns the lists, in a thread; without it all may register, and none leaves.
+    ``drop`` has a DataNode count as dead.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        redundancy: Redundancy,
+        gone: GoneStorages,
+        rules: HostRules,
+        *,
+        drop: Callable[[Node], None],
+        clock: Callable[[], float],
+    ) -> None:
+        self._cluster, self._gone, self._rules = cluster, gone, rules
+        self._drop, self._clock = drop, clock
+        self._leaving = Leaving(cluster, redundancy, rules.leaving)
+        self.read: Callable[[], HostLists] | None = None
+        self.wall_clock: Callable[[], float] = time.time
+        self.lists = ALL_HOSTS
+        self.progress: dict[str, Progress] = {}
+        self._next_look = clock()
+        self._reading = asyncio.Lock()
+        self._to_read = asyncio.Event()
+
+    # ---- what is asked ----
+
+    def check(self, who: DatanodeId) -> None:
+        """Refuse a DataNode that is not on the include list.
+
+        Raises:
+            NotIncluded: if it is not.
+        """
+        if not self.lists.includes(who):
+            raise NotIncluded(f"{who.host} ({who.transfer_address})")
+
+    def registered(self, node: Node) -> None:
+        """Have a DataNode that has registered leave service if that is asked of it."""
+        self._doubt(node)
+        self._follow(node)
+
+    def activated(self) -> None:
+        """Begin a term as the active: what was proven about blocks was another's, or is old.
+
+        The files are read first; they may have changed while this NameNode was a standby, and an
+        active that does not know who leaves would delete replicas that are needed.
+        """
+        self.progress.clear()
+        for node in self._cluster.nodes.values():
+            self._doubt(node)
+        if self.read is not None:
+            self._cluster.hosts_known = False
+            self._to_read.set()
+        self._next_look = self._clock()
+
+    def _doubt(self, node: Node) -> None:
+        self._set(node, unproven_state(node.admin, alive=node.alive, at_once=self._at_once))
+
+    @property
+    def _at_once(self) -> bool:
+        return self._rules.leaving.maintained_least == 0
+
+    async def refresh(self) -> None:
+        """Read the files, and follow them (refreshNodes).
+
+        Raises:
+            BadHosts: if a file is not valid; nothing has changed then.
+        """
+        async with self._reading:
+            if self.read is None:
+                return
+            lists = await asyncio.to_thread(self.read)
+            self.apply(lists)
+
+    def apply(self, lists: HostLists) -> None:
+        """Follow lists: DataNodes that are not included count as dead, others change state."""
+        self.lists = lists
+        for node in list(self._cluster.nodes.values()):
+            if lists.includes(node.id):
+                self._follow(node)
+            elif node.alive:
+                log.warning("hosts.not_included", datanode=node.id.uuid, host=node.id.host)
+                self._drop(node)
+        self._next_look = self._clock()
+
+    def _follow(self, node: Node) -> None:
+        asked = self.lists.asked(node.id).at(int(self.wall_clock() * 1000))
+        state = asked_state(node.admin, asked.kind, alive=node.alive, at_once=self._at_once)
+        self._set(node, state)
+
+    def _set(self, node: Node, state: AdminState) -> None:
+        before = node.admin
+        if state is before:
+            return
+        self.progress.pop(node.id.uuid, None)
+        self._cluster.set_admin(node, state)
+        log.info(
+            "hosts.state",
+            datanode=node.id.uuid,
+            host=node.id.host,
+            before=before.name,
+            after=state.name,
+        )
+        if not node.alive and not state.is_maintained:
+            self._gone.add_all(node)  # in maintenance they were kept
+
+    # ---- how far it is ----
+
+    async def run(self) -> None:
+        """Read the files when a term begins, and look at what leaves from time to time."""
+        while True:
+            if self._to_read.is_set():
+                await self._read_for_term()
+            self.expire()
+            if self._clock() >= self._next_look:
+                self._next_look = self._clock() + self._rules.look_seconds
+                await self.look()
+            try:
+                async with asyncio.timeout(TICK_SECONDS):
+                    await self._to_read.wait()
+            except TimeoutError:
+                continue
+
+    async def _read_for_term(self) -> None:
+        self._to_read.clear()
+        term = self._cluster.term
+        try:
+            await self.refresh()
+        except BadHosts as bad:
+            log.warning("hosts.not_read", why=str(bad))
+        if term == self._cluster.term:
+            self._cluster.hosts_known = True
+
+    def expire(self) -> None:
+        """Have DataNodes serve again whose maintenance has expired."""
+        for node in list(self._cluster.nodes.values()):
+            if node.admin.is_maintained and self.lists.includes(node.id):
+                self._follow(node)
+
+    async def look(self) -> None:
+        """Look at the blocks of some DataNodes that leave; only an active that copies can say."""
+        cluster, term = self._cluster, self._cluster.term
+        leaving = [node for node in cluster.nodes.values() if node.admin in AFTER]
+        for node in leaving[: self._rules.most_at_once]:
+            if not cluster.blocks.rechecks.is_started():
+                return
+            goes_on = partial(self._is_same, node, (term, node.admin, node.registrations))
+            progress = self.progress.setdefault(node.id.uuid, Progress())
+            looked = await in_slices(self._leaving.look(node, progress), goes_on)
+            if looked and goes_on() and self._leaving.may_go(node, progress):
+                self._set(node, AFTER[node.admin])
+
+    def _is_same(self, node: Node, was: tuple[int, AdminState, int]) -> bool:
+        return (self._cluster.term, node.admin, node.registrations) == was

@@ -1,0 +1,1 @@
+"""Which DataNodes may serve, which leave, and on which racks they stand."""
