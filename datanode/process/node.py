@@ -29,7 +29,10 @@ from datanode.replicas.volume import Volume, unusable
 from datanode.replicas.volumes import Volumes
 from datanode.transfers.transfer import DamagedSource
 from datanode.transfers.xceiver import XceiverServer
+from ha.conf.keys import datanode as keys
+from ha.conf.keys.key import Key
 from ha.conf.topology import HostPort
+from ha.daemon.binding import binding
 from ha.daemon.end_code import end_code
 from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.notify import SERVICE
@@ -73,7 +76,7 @@ class DataNode:
             await asyncio.to_thread(self._open_volumes)
             running.push_async_callback(self._close_volumes)
             endpoint = Endpoint(status=self.status, healthy=self.trouble, access=self._access)
-            self._http_port = await _listening(endpoint.start, self._settings.http, "HTTP")
+            self._http_port = await _listening(endpoint.start, keys.HTTP, self._settings.http)
             running.push_async_callback(endpoint.stop)
             tasks = [
                 asyncio.create_task(actor.run(), name=f"actor of {who}")
@@ -217,11 +220,11 @@ class DataNode:
             store, namespace.pool, settings.limits,
             on_suspicion=scanner.suspect, on_damaged_source=self._tell_damage,
         )  # fmt: skip
-        data_port = await _listening(xceivers.start, settings.data, "data transfer")
+        data_port = await _listening(xceivers.start, keys.DATA, settings.data)
         self._running.push_async_callback(xceivers.stop)
         faces = DataNodeRpcServices(store, namespace.pool, self._report_soon, self._uptime)
         rpc = RpcServer(faces.protocols(), access=self._access)
-        rpc_port = await _listening(rpc.start, settings.rpc, "RPC")
+        rpc_port = await _listening(rpc.start, keys.RPC, settings.rpc)
         self._running.push_async_callback(rpc.stop)
         version = self._volumes[0].version
         assert version is not None, "formatting gives every volume a version"
@@ -338,13 +341,10 @@ class _Joined:
 
 
 async def _listening(
-    start: Callable[[str, int], Awaitable[int]], address: HostPort, what: str
+    start: Callable[[str, int], Awaitable[int]], key: Key[HostPort], address: HostPort
 ) -> int:
-    try:
+    with binding(key.name, address.host, address.port):
         return await start(address.host, address.port)
-    except OSError as problem:
-        text = f"cannot listen on {address} for {what}: {problem}"
-        raise ExitWith(end_code(problem), text) from problem
 
 
 async def _ended(tasks: Sequence[asyncio.Task[Any]]) -> None:

@@ -19,7 +19,7 @@ from prometheus_client import Gauge
 from ha.daemon import event_loop
 from ha.daemon.notify import SERVICE
 from ha.daemon.private_files import private_files
-from ha.daemon.stderr import let_go_of_stderr, say
+from ha.daemon.stderr import START_LINES, let_go_of_stderr, say
 
 log = structlog.get_logger()
 
@@ -29,6 +29,9 @@ UNEXPECTED = 1
 FILES = 65536
 """As many open files as the system allows us, but no more: what we start inherits it, and some
 programs look at each number up to it."""
+
+HELD_SECONDS = 0.5
+"""How long the lines of a start are kept back, for the reason to come first if it fails."""
 
 LAG_PROBE_SECONDS = 0.25
 LAG_WORTH_A_LINE_SECONDS = 1.0
@@ -85,7 +88,8 @@ def halt(name: str, code: int, message: str) -> NoReturn:
     For a daemon that must not go on.  To wait for callers that can never be answered would only
     keep its successor waiting.
     """
-    log.error("daemon.halted", code=code, reason=message)
+    with START_LINES.after():
+        log.error("daemon.halted", code=code, reason=message)
     say(f"{name}: {message}")
     os._exit(code)
 
@@ -108,10 +112,12 @@ def run_daemon(
         # Only the thread that receives the signal, which is the event loop's: reading the stacks of
         # threads that run at the same time crashes now and then, before the loop's is written.
         faulthandler.enable(sys.stderr, all_threads=False)
+    START_LINES.hold()
     try:
         with private_files():
             return _run(name, main, busy=busy)
     finally:
+        START_LINES.release()
         let_go_of_stderr()
 
 
@@ -122,7 +128,8 @@ def _run(name: str, main: Callable[[asyncio.Event], Awaitable[None]], *, busy: b
             runner.run(_supervise(name, main, loop))
     except ExitWith as wish:
         tell = log.error if wish.code else log.info
-        tell("daemon.exit", code=wish.code, reason=wish.message)
+        with START_LINES.after():
+            tell("daemon.exit", code=wish.code, reason=wish.message)
         if wish.message:
             say(f"{name}: {wish.message}")
         return wish.code
@@ -130,7 +137,8 @@ def _run(name: str, main: Callable[[asyncio.Event], Awaitable[None]], *, busy: b
         log.warning("daemon.cancelled", why="a second signal came before it had stopped")
         return UNEXPECTED
     except Exception:
-        log.exception("daemon.failed")
+        with START_LINES.after():
+            log.exception("daemon.failed")
         return UNEXPECTED
     log.info("daemon.stopped")
     return 0
@@ -168,6 +176,7 @@ async def _supervise(
         calm_collector()
         lean_heap()
         log.info("daemon.started", pid=os.getpid(), loop=loop.value)
+        asyncio.get_running_loop().call_later(HELD_SECONDS, START_LINES.release)
         await main(stop)
 
 

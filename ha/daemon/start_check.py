@@ -10,10 +10,12 @@ log = structlog.get_logger()
 
 
 def check_start(configuration: Configuration, daemon: Daemon) -> None:
-    """Refuse settings that are unsafe to ignore, and log the others that are ignored, once.
+    """Refuse settings that are unsafe to ignore, and log what is doubtful or ignored, once.
 
     Raises ``ConfigurationError``.
     """
+    for warning in configuration.warnings:
+        log.warning("configuration.warning", text=warning)
     refuse_dangers(configuration, daemon)
     names = [one.name for one in ignored(configuration)]
     if names:

@@ -3,6 +3,8 @@
 import contextlib
 import os
 import sys
+import threading
+from collections.abc import Iterator
 from typing import Final, TextIO
 
 import structlog
@@ -29,6 +31,8 @@ class LossyStream:
 
         Python keeps some of what it could not write and tries again: those only come late.
         """
+        if START_LINES.keep(self, text):
+            return len(text)
         try:
             self._stream.write(text)
             self._stream.flush()
@@ -42,6 +46,42 @@ class LossyStream:
 
     def flush(self) -> None:
         """Do nothing: ``write`` has flushed."""
+
+
+class StartLines:
+    """What a daemon logs of its start, kept back for a moment: why a start failed comes first."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: list[tuple[LossyStream, str]] | None = None
+
+    def hold(self) -> None:
+        """Keep lines back from now on."""
+        self._kept = []
+
+    def keep(self, stream: LossyStream, text: str) -> bool:
+        """Return whether the line is kept back."""
+        with self._lock:
+            if self._kept is not None:
+                self._kept.append((stream, text))
+            return self._kept is not None
+
+    @contextlib.contextmanager
+    def after(self) -> Iterator[None]:
+        """Write what was kept back after what the ``with`` logs, and keep nothing back any more."""
+        with self._lock:
+            kept, self._kept = self._kept or [], None
+        yield
+        for stream, text in kept:
+            stream.write(text)
+
+    def release(self) -> None:
+        """Write what was kept back."""
+        with self.after():
+            pass
+
+
+START_LINES: Final = StartLines()
 
 
 def sturdy_stderr() -> LossyStream:

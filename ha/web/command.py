@@ -19,6 +19,8 @@ from ha.conf.listening import Door
 from ha.conf.topology import HostPort, namenodes, nameservice_of
 from ha.console.log_options import log_options
 from ha.console.options import configuration, timeout_option
+from ha.daemon.binding import binding
+from ha.daemon.end_code import end_code
 from ha.daemon.exposure import check_exposure
 from ha.daemon.facts import publish_facts
 from ha.daemon.http.endpoint import Endpoint
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
 
 NAME = "web"
 LOOK_SECONDS = 1.0
-FAILED = 1
 
 
 @click.command("web")
@@ -70,7 +71,7 @@ def web(
         access = check_exposure(conf, Daemon.WEB, [Door(keys.WEB_HTTP.name, at.host, at.port)])
     except ConfigurationError as problem:
         click.echo(f"nnha {NAME}: {problem}", err=True)
-        sys.exit(FAILED)
+        sys.exit(end_code(problem))
     except ExitWith as refusal:
         click.echo(f"nnha {NAME}: {refusal.message}", err=True)
         sys.exit(refusal.code)
@@ -111,14 +112,11 @@ async def _serve(
         front=False,
     )
     try:
-        await endpoint.start(at.host, at.port)
+        with binding(keys.WEB_HTTP.name, at.host, at.port):
+            await endpoint.start(at.host, at.port)
         await endpoint.prepare()
         SERVICE.ready()
         await stop.wait()
-    except OSError as problem:
-        raise ExitWith(
-            FAILED, f"{keys.WEB_HTTP.name}: cannot listen on {at}: {problem}. Nothing was changed."
-        ) from problem
     finally:
         await looker.stop()
         await endpoint.stop()

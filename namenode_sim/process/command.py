@@ -181,7 +181,7 @@ def _configured(
 ) -> tuple[Configuration, NameNodeIdentity]:
     try:
         conf = load_configuration(conf_dir, overrides)
-        for warning in conf.warnings:
+        for warning in () if serves else conf.warnings:
             click.echo(f"namenode: warning: {warning}", err=True)
         act_as(certificates(conf, Role.NAMENODE), conf.get(SECURITY_MODE))
         return conf, NameNodeIdentity.from_configuration(conf)

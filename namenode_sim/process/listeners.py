@@ -1,6 +1,6 @@
 """Where a NameNode listens, and what it serves there: the same doors before and after the load."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
@@ -8,10 +8,9 @@ from ha.conf.configuration import Configuration
 from ha.conf.keys import cluster as keys
 from ha.conf.listening import Door, door_of, required_door
 from ha.conf.topology import HostPort
-from ha.daemon.end_code import end_code
+from ha.daemon.binding import listen_at
 from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.http.pages import PageAnswer
-from ha.daemon.process import ExitWith
 from ha.rpc.frame_budget import FrameBudget
 from ha.rpc.limits import RpcLimits
 from ha.rpc.server import RpcProtocol, RpcServer
@@ -56,9 +55,9 @@ class Listeners:
             ExitWith: 1 with the reason, when an address cannot be had.
         """
         for server, door in self._servers:
-            await _listen(server.start, door, "RPC")
+            await listen_at(door, server.start)
             self._open.push_async_callback(server.stop)
-        await _listen(self._endpoint.start, self._http, "HTTP")
+        await listen_at(self._http, self._endpoint.start)
         self._open.push_async_callback(self._endpoint.stop)
 
     async def serve(
@@ -136,15 +135,3 @@ def _http_door(conf: Configuration, place: NameNodeIdentity) -> Door:
 
 def _scope(place: NameNodeIdentity) -> dict[str, str]:
     return {"nameservice": place.address.nameservice, "namenode": place.address.namenode}
-
-
-async def _listen(start: Callable[[str, int], Awaitable[int]], door: Door, what: str) -> None:
-    try:
-        await start(door.host, door.port)
-    except (OSError, OverflowError) as failure:
-        reason = failure.strerror if isinstance(failure, OSError) else str(failure)
-        raise ExitWith(
-            end_code(failure),
-            f"the NameNode cannot listen for {what} on {door.host}:{door.port}: {reason}. Nothing "
-            "was changed. Is another NameNode running there? Otherwise correct the address.",
-        ) from failure

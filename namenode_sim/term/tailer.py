@@ -61,6 +61,8 @@ class Tailer:
         self._task: asyncio.Task[None] | None = None
         self.still = asyncio.Lock()
         """While it is held the namespace does not change."""
+        self.journal_of_others = False
+        """Whether we ended because the journal belongs to another file system."""
         self.trouble: str | None = "the journal has not been read yet"
         self._level_at = 0.0
         self._clock: Callable[[], float] | None = None
@@ -142,6 +144,7 @@ class Tailer:
                 return
             except JournalError as trouble:
                 if _belongs_to_others(trouble):
+                    self.journal_of_others = True
                     self._on_damage(
                         f"{trouble}. Correct dfs.namenode.shared.edits.dir, or use the name "
                         "directory that belongs to this journal"

@@ -16,6 +16,7 @@ from ha.conf.listening import Door
 from ha.console.exit_codes import UNEXPECTED
 from ha.console.log_options import log_options
 from ha.console.options import configuration
+from ha.daemon.binding import binding
 from ha.daemon.end_code import end_code
 from ha.daemon.exposure import check_exposure
 from ha.daemon.facts import publish_facts
@@ -70,8 +71,6 @@ def run_command(
     except ExitWith as refusal:
         click.echo(f"{NAME}: {refusal.message}", err=True)
         sys.exit(refusal.code)
-    for warning in conf.warnings:
-        click.echo(f"{NAME}: warning: {warning}", err=True)
     publish_facts(NAME, conf)
     merger = MergeProcess(merge_arguments, work)
     service = CheckpointService(cluster, rules_of(conf, cluster), work, merger)
@@ -106,7 +105,8 @@ async def _serve(
     try:
         await asyncio.to_thread(work.mkdir, parents=True, exist_ok=True)
         warn_of_open_folders([work])
-        await endpoint.start(at.host, at.port)
+        with binding(keys.CHECKPOINT_HTTP.name, at.host, at.port):
+            await endpoint.start(at.host, at.port)
         running = asyncio.create_task(service.run(), name="checkpoints")
         stopping = asyncio.create_task(stop.wait(), name="stop")
         await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)

@@ -47,6 +47,8 @@ def as_text(view: ClusterView, *, width: int = 160, wide: bool = False) -> Rende
     if view.is_silent:
         return Group(*(Text(plain(line)) for line in _nothing_known(view)))
     parts: list[RenderableType] = [*_headlines(view, wide=wide)]
+    parts += [Text(f"! {plain(problem)}", style="bold red") for problem in _problems(view)]
+    parts += [Text(f"* {plain(note)}", style="yellow") for note in row_notes.notices(view)]
     parts.append(Grid(_namenode_columns(view), view.namenodes, wide=wide).fitted(width))
     if view.zkfcs:
         parts.append(Grid(_zkfc_columns(view), view.zkfcs, wide=wide).fitted(width))
@@ -57,8 +59,6 @@ def as_text(view: ClusterView, *, width: int = 160, wide: bool = False) -> Rende
         parts.append(_zookeeper_line(view))
     if view.active is not None and view.active.files is not None:
         parts += [Text(plain(line)) for line in lines_of_files(view.active.files)]
-    parts += [Text(f"* {plain(note)}", style="yellow") for note in row_notes.notices(view)]
-    parts += [Text(f"! {plain(problem)}", style="bold red") for problem in _problems(view)]
     return Group(*parts)
 
 
@@ -103,10 +103,11 @@ def _wellness(view: ClusterView) -> str:
 
 
 def _problems(view: ClusterView) -> Iterator[str]:
-    """Yield the problems; those of roles refer to ``nnha explain``, which says what to do."""
+    """Yield the problems, each with the command that says what to do."""
     roles = tuple(problems_of_roles(view))
     for problem in problems(view):
-        yield f"{problem}  → nnha explain" if problem in roles else problem
+        helps = "explain" if problem in roles else "doctor"
+        yield problem if "→" in problem else f"{problem}  → nnha {helps}"
 
 
 def _namenode_columns(view: ClusterView) -> Sequence[Column[NameNodeRow]]:

@@ -22,6 +22,7 @@ from ha.conf.listening import Door, required_door
 from ha.conf.topology import NameNodeAddress, local_namenode, nameservice_of
 from ha.console.log_options import log_options
 from ha.console.options import configuration
+from ha.daemon.binding import listen_at
 from ha.daemon.end_code import end_code
 from ha.daemon.exposure import check_exposure
 from ha.daemon.facts import publish_facts
@@ -50,7 +51,6 @@ from ha.zkfc.pages.gauges import publish_readings
 from ha.zkfc.process import format_zk as process_format_zk
 from ha.zkfc.process.controller import Controller, ElectionImpossible
 from ha.zkfc.process.open_znodes import refuse_open_znodes
-from ha.zkfc.process.server import listen
 from ha.zkfc.process.supervisor import supervise
 from ha.zkfc.process.wait_for_zookeeper import BoardAfter, ZooKeeperWait
 from ha.zkfc.settings import settings as settings_settings
@@ -186,9 +186,9 @@ def _run(main: Main, *, supervised: bool) -> int:
 
 def _checked_settings(conf: Configuration) -> tuple[settings_settings.ZkfcSettings, AccessControl]:
     settings = settings_settings.zkfc_settings(conf)
-    for warning in _warnings(conf, settings.zookeeper):
-        log.warning("configuration.warning", text=warning)
     check_start(conf, Daemon.ZKFC)
+    if settings.zookeeper.warning:
+        log.warning("configuration.warning", text=settings.zookeeper.warning)
     own = settings.own
     doors = [_door(conf, key, own) for key in (keys.ZKFC_PORT, keys.ZKFC_HTTP)]
     access = check_exposure(conf, Daemon.ZKFC, doors)
@@ -214,16 +214,12 @@ def _zookeeper_alone(conf: Configuration, *, making: bool = False) -> ZooKeeperS
             raise
         own = None
     settings = zookeeper_settings(conf, nameservice=nameservice, namenode=own)
-    for warning in _warnings(conf, settings):
+    for warning in (one for one in (*conf.warnings, settings.warning) if one):
         click.echo(f"warning: {warning}", err=True)
     if making:
         refuse_open_znodes(conf, settings, nameservice=nameservice, namenode=own)
     _check_automatic(conf, nameservice)
     return settings
-
-
-def _warnings(conf: Configuration, zookeeper: ZooKeeperSettings) -> Sequence[str]:
-    return [one for one in (*conf.warnings, zookeeper.warning) if one]
 
 
 def _check_automatic(conf: Configuration, nameservice: str) -> None:
@@ -282,8 +278,7 @@ async def _serve(
     )
     publish_readings(node, controller)
     publish_facts("zkfc", conf, open_to=_open_to(settings))
-    page = _door(conf, keys.ZKFC_HTTP, own)
-    await listen(endpoint.start, page.host, page.port, key=page.key)
+    await listen_at(_door(conf, keys.ZKFC_HTTP, own), endpoint.start)
     methods = [method for plan in settings.fencing.values() for method in plan.methods]
     loading = asyncio.create_task(asyncio.to_thread(load_code_of, methods))
     meanwhile = _let_go_in_time(controller, contact), _notify_ready(controller), spares.run()

@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 import structlog
 
+from ha.conf.keys import cluster as keys
+from ha.daemon.binding import binding
 from ha.elector.events import BreadcrumbRead, LockSeen
 from ha.elector.events import Event as ElectorEvent
 from ha.elector.keeper import Keeper, Post
@@ -29,7 +31,7 @@ from ha.zkfc.handover.membership import Membership, OpenBoard
 from ha.zkfc.handover.on_stop import hand_over_first
 from ha.zkfc.pages.observer import ControllerMonitor
 from ha.zkfc.process.build import StepListener, first_candidacy, new_monitor, new_witness
-from ha.zkfc.process.server import ZkfcFace, listen
+from ha.zkfc.process.server import ZkfcFace
 from ha.zkfc.process.zookeeper_absence import Absence
 from ha.zkfc.record.attempts import Attempts
 from ha.zkfc.record.history import History
@@ -175,7 +177,9 @@ class Controller:
         See docs/reference/zkfc.md#stopping.
         """
         own, self._fatal = self._settings.own, asyncio.get_running_loop().create_future()
-        self.port = await listen(self._server.start, self._settings.bind_host, own.zkfc.port)
+        host, port = self._settings.bind_host, own.zkfc.port
+        with binding(keys.ZKFC_PORT.name, host, port):
+            self.port = await self._server.start(host, port)
         at = own.service
         self._own_data = encode(
             ActiveNodeInfo(own.nameservice, own.namenode, at.host, at.port, self.port)

@@ -8,10 +8,7 @@ from typing import Final
 
 import structlog
 
-from ha.conf.keys import cluster as keys
 from ha.conf.keys.candidate import MAX_CEDE, MAX_REQUESTS
-from ha.daemon.end_code import end_code
-from ha.daemon.process import ExitWith
 from ha.rpc.protocol import Call
 from ha.service.errors import AccessDenied, ServiceFailed
 from ha.zkfc.pages.metrics import LIMITS_MET
@@ -100,22 +97,6 @@ class ZkfcFace:
             "zkfc.access.denied", user=call.user, host=call.host, method=call.method, reason=why
         )
         return AccessDenied(f"Access denied for user {call.user}: {call.method}: {why}")
-
-
-async def listen(
-    start: Callable[[str, int], Awaitable[int]], host: str, port: int, *, key: str = ""
-) -> int:
-    """Start a server of this controller; its port.  Raises ExitWith where it cannot be had."""
-    try:
-        return await start(host, port)
-    except (OSError, ValueError, OverflowError) as failure:
-        reason = failure.strerror if isinstance(failure, OSError) else str(failure)
-        raise ExitWith(
-            end_code(failure),
-            f"Unable to start failover controller: cannot listen on {host}:{port} "
-            f"({key or keys.ZKFC_PORT.name}): {reason}. Nothing was changed. Is another zkfc "
-            f"running here? Otherwise correct the address",
-        ) from failure
 
 
 WINDOW_SECONDS: Final = 60.0

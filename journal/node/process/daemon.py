@@ -13,6 +13,7 @@ import structlog
 
 from ha.conf.keys.security import Mode
 from ha.conf.keys.units import HostPort
+from ha.daemon.binding import cannot_listen
 from ha.daemon.http.endpoint import Endpoint
 from ha.security.access_control import AccessControl
 from journal.errors import StorageFailed
@@ -239,10 +240,7 @@ def _binding(key: str, host: str, port: int) -> Iterator[None]:
         yield
     except (OSError, RuntimeError) as failure:
         told = failure if isinstance(failure, OSError) else _why_not_bound(host, port)
-        raise PortTaken(
-            f"{key}: cannot listen on {host}:{port}: {told}. No journal was changed. Stop what "
-            "listens there, or correct the address."
-        ) from told
+        raise PortTaken(cannot_listen(key, host, port, told)) from told
 
 
 def _why_not_bound(host: str, port: int) -> OSError:

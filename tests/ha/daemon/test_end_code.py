@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import json
 import os
 import socket
 import subprocess
@@ -143,6 +144,8 @@ def test_a_daemon_ends_with_the_code_of_its_mistake(tmp_path: Path, case: str) -
     assert "Traceback" not in done.stderr
     *lines, last = done.stderr.splitlines()
     assert last.startswith(daemon)
+    first = json.loads(lines[0])["reason"] if lines else last
+    assert last.partition(": ")[2] in first, "the reason comes first"
     assert all(line.startswith("{") for line in lines), "only JSON stands before the last words"
     units = [unit for unit in UNITS if daemon in unit.name]
     assert len(units) == 1

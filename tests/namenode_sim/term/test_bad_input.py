@@ -109,14 +109,14 @@ async def test_a_taken_port_is_told_with_the_address(tmp_path: Path) -> None:
         code, said = await run_namenode(write_conf(tmp_path, [("127.0.0.1", 1)], **key))
     assert code == 1
     assert f"127.0.0.1:{port}" in said
-    assert "Is another NameNode running there?" in said
+    assert "Stop what listens there (ss -ltnp shows it)" in said
 
 
 async def test_a_journal_of_another_cluster_is_told_and_not_followed(tmp_path: Path) -> None:
     formatted(tmp_path)
     async with journal_of(tmp_path, FOREIGN) as nodes:
         code, said = await run_namenode(write_conf(tmp_path, nodes.addresses))
-    assert code == 1
+    assert code == 78
     assert "CID-theirs" in said
     assert "CID-ours" in said
     assert "dfs.namenode.shared.edits.dir" in said
