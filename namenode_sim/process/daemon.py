@@ -17,9 +17,10 @@ from ha.conf.keys import cluster as keys
 from ha.conf.keys import files as keys_files
 from ha.conf.keys import namenode as keys_namenode
 from ha.conf.own_user import own_user
+from ha.daemon.end_code import ONLY_A_PERSON
 from ha.daemon.notify import SERVICE
 from ha.daemon.private_files import warn_of_open_folders
-from ha.daemon.process import halt
+from ha.daemon.process import UNEXPECTED, halt
 from ha.rpc.protocol import RpcProtocol
 from ha.security.access_control import AccessControl
 from ha.service.ha_service import ha_service_protocol
@@ -129,7 +130,7 @@ async def _serve(namenode: NameNode, stop: asyncio.Event) -> None:
     if namenode.stopped_because.done():
         halt(
             f"namenode {namenode.name}",
-            1,
+            ONLY_A_PERSON if namenode.tailer.journal_of_others else UNEXPECTED,
             f"stopped: {namenode.stopped_because.result()}. Edits that clients were not told "
             "of may or may not survive; nothing acknowledged is lost. Start it again when the "
             "cause is gone; it comes back as standby.",
@@ -204,6 +205,7 @@ class _Parts:
         cluster = cluster_of(conf, storage.namespace_info.block_pool_id, namenode.namespace)
         keeper = await keeper_of(conf, storage.namespace_info, namenode, cluster)
         client_service = _client_service(conf, place, namenode, gate, cluster)
+        client_service.layout = storage.namespace_info.edits_layout
         client_service.save = SaveOnRequest(
             namenode, storage, partial(forget_old, storage, namenode)
         ).save
