@@ -8,7 +8,8 @@ from ha.cluster.candidates import Readiness
 from ha.cluster.files_view import DatanodeView
 from ha.cluster.unreachable import Absence, absence_of
 from ha.cluster.verdict import Condition, Verdict
-from ha.cluster.view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow, ZooKeeperRow
+from ha.cluster.view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow
+from ha.cluster.zookeeper_view import ZooKeeperRow
 from ha.notices.model import FailoverRecord, FailoverResult
 
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from ha.cluster.files_view import problems_of_files
 from ha.cluster.unreachable import is_unknown
-from ha.cluster.view import ClusterView, second_zkfc_text
+from ha.cluster.view import ClusterView
+from ha.cluster.zookeeper_view import second_zkfc_text
 
 BEHIND_WORTH_TELLING = 1000
 """Transactions that a JournalNode which is in sync may seem to lack, as all are asked in turn."""

@@ -1,13 +1,14 @@
 """What one look at the cluster has shown.  Pure; ``problems`` says what is wrong with it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ha.cluster.daemon_fields import CheckpointView, DaemonView, HealthChange, TakeoverView
 from ha.cluster.files_view import FilesView
 from ha.cluster.unreachable import is_silence, is_unknown
-from ha.notices.model import Drain, FailoverResult, HistoryEntry, Member, Pause, time_text
+from ha.cluster.zookeeper_view import LockView, NoticesView, ZooKeeperRow
+from ha.notices.model import Drain, FailoverResult, HistoryEntry, Pause
 
 HADOOP = "Hadoop"
 
@@ -118,46 +119,6 @@ class JournalNodeRow:
     daemon: DaemonView | None = None
     failed_because: str | None = None
     error: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ZooKeeperRow:
-    """One server of the ensemble; ``mode`` is leader, follower, observer or standalone."""
-
-    server: str
-    mode: str | None = None
-    error: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LockView:
-    """The holder of the election's lock: a NameNode id, or none, or why it is not known."""
-
-    holder: str | None = None
-    error: str | None = None
-    session_timeout_seconds: float | None = None
-    """What ZooKeeper has granted to our own session."""
-
-
-@dataclass(frozen=True, slots=True)
-class NoticesView:
-    """The notices of operators and ZKFCs in ZooKeeper, or why they are not known."""
-
-    pause: Pause | None = None
-    drains: Mapping[str, Drain] = field(default_factory=dict)
-    members: Mapping[str, Member] = field(default_factory=dict)
-    namesakes: tuple[Member, ...] = ()
-    """Running ZKFCs that may not join the election, because another ZKFC of their NameNode runs."""
-    history: tuple[HistoryEntry, ...] = ()
-    """The newest records, newest first."""
-    unreadable: tuple[str, ...] = ()
-    error: str | None = None
-
-
-def second_zkfc_text(one: Member) -> str:
-    """Describe a second ZKFC of one NameNode by what an operator needs to find it."""
-    since = time_text(one.started)
-    return f"a second ZKFC of {one.namenode} runs: process {one.pid} on {one.host}, since {since}"
 
 
 def row_from_znode(row: ZkfcRow, notices: NoticesView) -> ZkfcRow:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ha.cluster.query import Look, NoAnswer, read_all
 from ha.cluster.unreachable import NO_ANSWER, is_silence
-from ha.cluster.view import LockView, NoticesView, ZooKeeperRow
+from ha.cluster.zookeeper_view import LockView, NoticesView, ZooKeeperRow
 from ha.conf.keys.units import ensemble
 from ha.conf.topology import HostPort
 from ha.elector.zookeeper.breadcrumb import decode

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Final
 
 from ha.cluster.unreachable import NOT_RUNNING
-from ha.cluster.view import ClusterView, LockView, NoticesView, ZkfcRow
+from ha.cluster.view import ClusterView, ZkfcRow
+from ha.cluster.zookeeper_view import LockView, NoticesView
 from ha.notices.model import Pause
 from tests.ha.cli.test_cluster_view import SILENT, STANDBY, WELL, journals
 from tests.ha.notices.test_model import NOON

@@ -9,15 +9,8 @@ from ha.cluster.marks import Kind, of_journalnode
 from ha.cluster.problems import problems
 from ha.cluster.row_notes import journalnode_remarks
 from ha.cluster.strangers import mark_strangers
-from ha.cluster.view import (
-    ClusterView,
-    JournalNodeRow,
-    JournalView,
-    LockView,
-    NameNodeRow,
-    ZkfcRow,
-    ZooKeeperRow,
-)
+from ha.cluster.view import ClusterView, JournalNodeRow, JournalView, NameNodeRow, ZkfcRow
+from ha.cluster.zookeeper_view import LockView, ZooKeeperRow
 
 JOURNALS = ("j1:1", "j2:1", "j3:1")
 ACTIVE = NameNodeRow(

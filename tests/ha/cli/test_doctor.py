@@ -9,7 +9,8 @@ import pytest
 from ha.cli.explain.doctor import local
 from ha.cli.explain.doctor.cluster import check_clocks, check_cluster
 from ha.cluster.check_result import Finding, Severity
-from ha.cluster.view import ClusterView, LockView, NoticesView, ZooKeeperRow
+from ha.cluster.view import ClusterView
+from ha.cluster.zookeeper_view import LockView, NoticesView, ZooKeeperRow
 from ha.conf.configuration import Configuration, load_configuration
 from ha.elector.zookeeper.credentials import parse_acl, parse_auth
 from ha.elector.zookeeper.outcome import Done, value_of

@@ -9,7 +9,8 @@ from ha.cli.explain.doctor.cluster import check_clocks, check_cluster
 from ha.cluster.check_result import Finding, fail, ok, unknown, warn
 from ha.cluster.problems import no_answer_message
 from ha.cluster.unreachable import ask_again
-from ha.cluster.view import ClusterView, LockView, NameNodeRow, NoticesView, ZooKeeperRow
+from ha.cluster.view import ClusterView, NameNodeRow
+from ha.cluster.zookeeper_view import LockView, NoticesView, ZooKeeperRow
 from ha.notices.model import FailoverKind, FailoverRecord, FailoverResult, HistoryEntry, Pause
 from tests.ha.cli import plan_views
 from tests.ha.cli.test_cluster_view import ACTIVE, SILENT, STANDBY

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from ha.cluster.check_result import Finding, fail, ok, unknown, warn
-from ha.cluster.view import ClusterView, LockView
+from ha.cluster.view import ClusterView
+from ha.cluster.zookeeper_view import LockView
 from tests.ha.cli.test_cluster_view import GONE as REFUSED
 from tests.ha.cli.test_cluster_view import SILENT, journals
 from tests.ha.cli.test_doctor_cluster import ENSEMBLE, WELL, found_by

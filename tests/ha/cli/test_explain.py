@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 
 from ha.cli.explain.explanation import explain
-from ha.cluster.view import ClusterView, LockView, NoticesView
+from ha.cluster.view import ClusterView
+from ha.cluster.zookeeper_view import LockView, NoticesView
 from ha.notices.model import FailoverResult, HistoryEntry, Pause
 from tests.ha.cli import schema
 from tests.ha.cli.test_cluster_view import ACTIVE, GONE, SILENT, STANDBY, WELL, journals

@@ -9,7 +9,8 @@ from ha.cli.explain.explanation import explain
 from ha.cluster.candidates import Obstacle
 from ha.cluster.problems import no_answer_message
 from ha.cluster.unreachable import ask_again
-from ha.cluster.view import ClusterView, LockView, NoticesView
+from ha.cluster.view import ClusterView
+from ha.cluster.zookeeper_view import LockView, NoticesView
 from ha.console.result import API_VERSION
 from ha.notices.model import FailoverKind, HistoryEntry
 from tests.ha.cli import plan_views

@@ -16,7 +16,7 @@ from ha.cli.explain.explanation import explain
 from ha.cli.explain.history import as_json as history_json
 from ha.cli.operate.plan.handover import plan_switchover
 from ha.cluster.status_json import as_json as status_json
-from ha.cluster.view import NoticesView
+from ha.cluster.zookeeper_view import NoticesView
 from ha.console.result import Ending
 from ha.notices.model import Drain, HistoryEntry, Pause
 from tests.ha.cli import schema

@@ -11,7 +11,8 @@ import pytest
 from ha.cli.operate.plan.drain import refusal
 from ha.cli.operate.plan.handover import HandoverPlan, judged, plan_failover, plan_switchover
 from ha.cluster.unreachable import NOT_RUNNING
-from ha.cluster.view import ClusterView, LockView
+from ha.cluster.view import ClusterView
+from ha.cluster.zookeeper_view import LockView
 from ha.console.result import Code, CommandOutcome, Ending, Reason
 from tests.ha.cli.plan_views import (
     ALL_SILENT,

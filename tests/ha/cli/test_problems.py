@@ -7,6 +7,7 @@ import pytest
 from ha.cluster import view as cluster_view
 from ha.cluster.problems import formatting, problems, problems_of_roles
 from ha.cluster.unreachable import NOT_RUNNING
+from ha.cluster.zookeeper_view import LockView, NoticesView, ZooKeeperRow
 from tests.ha.cli.plan_views import GONE, HUNG, by_hand, with_namenode, without_answer
 from tests.ha.cli.test_cluster_view import ACTIVE, SILENT, WELL
 from tests.ha.notices.test_model import MEMBER, PAUSE
@@ -19,7 +20,7 @@ QUORUM_UNKNOWN = "whether ZooKeeper has a quorum is not known"
 def drained(name: str, failure: str | None) -> cluster_view.ClusterView:
     """Drain one NameNode; ``failure`` is what its ZKFC says, None: it has no member."""
     members = {} if failure is None else {name: replace(MEMBER, hand_over_failure=failure)}
-    return replace(WELL, notices=cluster_view.NoticesView(drains={name: PAUSE}, members=members))
+    return replace(WELL, notices=NoticesView(drains={name: PAUSE}, members=members))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +37,7 @@ def test_a_drained_active_is_a_problem_once_it_could_not_hand_over(
 def test_a_second_zkfc_and_a_certificate_that_ends_are_problems() -> None:
     view = replace(
         WELL,
-        notices=cluster_view.NoticesView(namesakes=(replace(MEMBER, host="h9"),)),
+        notices=NoticesView(namesakes=(replace(MEMBER, host="h9"),)),
         certificates=("a certificate ends",),
     )
     assert list(problems(view)) == [
@@ -53,7 +54,7 @@ def test_a_second_zkfc_and_a_certificate_that_ends_are_problems() -> None:
         (HUNG, ["no NameNode says that it is active; nn1 holds the lock and gives no answer"]),
         (without_answer(WELL, "nn2"), []),
         (
-            without_answer(replace(HUNG, lock=cluster_view.LockView()), "nn2"),
+            without_answer(replace(HUNG, lock=LockView()), "nn2"),
             ["no NameNode says that it is active; nn1 and nn2 give no answer and may be"],
         ),
     ],
@@ -116,10 +117,7 @@ def test_journal(rows: list[cluster_view.JournalNodeRow], expected: list[str]) -
 def ensemble(well: int, gone: int = 0, silent: int = 0) -> cluster_view.ClusterView:
     """Return a look with servers that serve, that do not run and that do not answer."""
     errors = [*[None] * well, *[NOT_RUNNING] * gone, *[SILENT] * silent]
-    rows = tuple(
-        cluster_view.ZooKeeperRow(f"z{number}:1", error=error)
-        for number, error in enumerate(errors)
-    )
+    rows = tuple(ZooKeeperRow(f"z{number}:1", error=error) for number, error in enumerate(errors))
     return replace(WELL, zookeepers=rows)
 
 
@@ -138,7 +136,7 @@ def ensemble(well: int, gone: int = 0, silent: int = 0) -> cluster_view.ClusterV
         (ensemble(2, gone=2, silent=1), [QUORUM_UNKNOWN]),
         (by_hand(WELL), []),
         (
-            replace(WELL, lock=cluster_view.LockView(error="the session is closed")),
+            replace(WELL, lock=LockView(error="the session is closed")),
             ["who holds the lock is not known: the session is closed"],
         ),
     ],

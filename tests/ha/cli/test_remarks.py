@@ -5,14 +5,8 @@ from dataclasses import replace
 import pytest
 
 from ha.cluster import row_notes
-from ha.cluster.view import (
-    ClusterView,
-    JournalNodeRow,
-    JournalView,
-    NameNodeRow,
-    NoticesView,
-    ZkfcRow,
-)
+from ha.cluster.view import ClusterView, JournalNodeRow, JournalView, NameNodeRow, ZkfcRow
+from ha.cluster.zookeeper_view import NoticesView
 from tests.ha.cli import plan_views
 from tests.ha.cli.test_cluster_view import ACTIVE, SILENT, WELL
 from tests.ha.notices.test_model import PAUSE

@@ -14,10 +14,9 @@ from fencing.spec import parse_methods
 from fencing.ssh_settings import SshSettings
 from ha.cli.status.status_table import Screen
 from ha.cluster.candidates import failover_blockers
-from ha.cluster.daemon_queries import row_from_znode
 from ha.cluster.files_view import FilesView, files_view
 from ha.cluster.status_json import as_json
-from ha.cluster.view import ClusterView, ZkfcRow
+from ha.cluster.view import ClusterView, ZkfcRow, row_from_znode
 from ha.cluster.zookeeper_view import NoticesView
 from ha.notices.model import Drain, HistoryEntry, Pause
 from tests.ha.cli import schema

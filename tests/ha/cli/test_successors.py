@@ -16,7 +16,8 @@ from ha.cluster.candidates import (
     start_namenode,
 )
 from ha.cluster.unreachable import NOT_RUNNING
-from ha.cluster.view import ClusterView, LockView, NoticesView
+from ha.cluster.view import ClusterView
+from ha.cluster.zookeeper_view import LockView, NoticesView
 from tests.ha.cli import plan_views as views
 from tests.ha.cli.plan_views import paused
 from tests.ha.cli.test_cluster_view import ACTIVE, SILENT, STANDBY, WELL, journals

@@ -13,7 +13,7 @@ import pytest
 import structlog
 
 from ha.cli.operate.plan.handover import HandoverPlan, plan_failover, plan_switchover
-from ha.cluster.view import LockView
+from ha.cluster.zookeeper_view import LockView
 from ha.console.result import Code, CommandOutcome, Ending
 from ha.notices.model import Drain, Pause
 from ha.service.errors import NO_ZOOKEEPER_TO_ASK

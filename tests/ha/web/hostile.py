@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import Final
 
-from ha.cluster.view import ClusterView, NoticesView
+from ha.cluster.view import ClusterView
+from ha.cluster.zookeeper_view import NoticesView
 from ha.notices.model import Pause
 from tests.ha.web.situations import DOWN_NN1, HEALTHY, HISTORY, NOW, record
 

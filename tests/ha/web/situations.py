@@ -9,16 +9,8 @@ from typing import Final
 from ha.cluster.daemon_fields import CheckpointView, DaemonView, HealthChange, TakeoverView
 from ha.cluster.files_view import FilesView
 from ha.cluster.unreachable import NOT_RUNNING
-from ha.cluster.view import (
-    ClusterView,
-    JournalNodeRow,
-    JournalView,
-    LockView,
-    NameNodeRow,
-    NoticesView,
-    ZkfcRow,
-    ZooKeeperRow,
-)
+from ha.cluster.view import ClusterView, JournalNodeRow, JournalView, NameNodeRow, ZkfcRow
+from ha.cluster.zookeeper_view import LockView, NoticesView, ZooKeeperRow
 from ha.notices import model
 
 NOW: Final = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)

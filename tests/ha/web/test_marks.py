@@ -10,7 +10,8 @@ from ha.cluster.files_view import DatanodeView
 from ha.cluster.marks import Kind, Mark
 from ha.cluster.unreachable import ANSWERS_WITH_AN_ERROR, NO_ANSWER, NOT_RUNNING
 from ha.cluster.verdict import Condition, Verdict
-from ha.cluster.view import ClusterView, JournalNodeRow, ZooKeeperRow
+from ha.cluster.view import ClusterView, JournalNodeRow
+from ha.cluster.zookeeper_view import ZooKeeperRow
 from ha.notices.model import FailoverResult
 from tests.ha.web.situations import HEALTHY, HISTORY, namenode, zkfc
 

@@ -12,7 +12,8 @@ from ha.cluster.check_result import Finding, fail, ok, unknown, warn
 from ha.cluster.files_view import problems_of_files
 from ha.cluster.problems import formatting, no_answer_message
 from ha.cluster.unreachable import Absence, absence_of, ask_again, is_silence
-from ha.cluster.view import ClusterView, second_zkfc_text
+from ha.cluster.view import ClusterView
+from ha.cluster.zookeeper_view import second_zkfc_text
 from ha.console.durations import since, span
 from ha.notices.model import FailoverKind, FailoverResult
 
