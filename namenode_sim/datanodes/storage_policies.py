@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from namenode_sim.datanodes.model import StorageType
-from namenode_sim.namespace.attributes import storage_policy_of
 from namenode_sim.namespace.inode import INode
+from namenode_sim.namespace.usage import effective_policy_id
 
 DISK, SSD, ARCHIVE = StorageType.DISK, StorageType.SSD, StorageType.ARCHIVE
 RAM_DISK, PROVIDED, NVDIMM = StorageType.RAM_DISK, StorageType.PROVIDED, StorageType.NVDIMM
@@ -85,17 +85,6 @@ POLICIES: Final = {
 """BlockStoragePolicySuite.createDefaultSuite, by id."""
 
 BY_NAME: Final = {policy.name: policy for policy in POLICIES.values()}
-
-
-def effective_policy_id(node: INode) -> int:
-    """Return the policy set on the inode or on the nearest directory above it; 0 if none is."""
-    step: INode | None = node
-    while step is not None:
-        policy_id = storage_policy_of(step)
-        if policy_id:
-            return policy_id
-        step = step.parent
-    return 0
 
 
 def policy_of(node: INode) -> StoragePolicy:

@@ -5,14 +5,12 @@ from dataclasses import replace
 
 from namenode_sim.edits import ops
 from namenode_sim.edits.values import XAttr, XAttrNamespace
-from namenode_sim.namespace import inode
+from namenode_sim.namespace import inode, usage
 from namenode_sim.namespace.acl import set_acl as _set_acl
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.snapshots.diffs import about_to_change
 from namenode_sim.namespace.state import SnapshotRules
 from namenode_sim.namespace.tree import Tree
-
-_STORAGE_POLICY = "hsm.block.storage.policy.id"
 
 
 def set_permissions(tree: Tree, op: ops.SetPermissions) -> None:
@@ -127,7 +125,10 @@ def _set_xattrs(
 ) -> None:
     if xattrs or node.xattrs:
         about_to_change(tree, path, node)
+    policy_id = usage.storage_policy_of(node)
     node.xattrs = held_xattrs(xattrs)
+    if usage.storage_policy_of(node) != policy_id:
+        tree.usage.clear()
 
 
 def remove_xattrs(tree: Tree, path: str, xattrs: tuple[XAttr, ...]) -> None:
@@ -143,21 +144,11 @@ def set_storage_policy(tree: Tree, op: ops.SetStoragePolicy) -> None:
     node = tree.node(op.path)
     if isinstance(node, inode.INodeFile):
         about_to_change(tree, op.path, node)
+        tree.usage.touch(node)
         node.storage_policy_id = op.policy_id
         return
-    xattr = XAttr(XAttrNamespace.SYSTEM, _STORAGE_POLICY, bytes([op.policy_id & 0xFF]))
+    xattr = XAttr(XAttrNamespace.SYSTEM, usage.STORAGE_POLICY, bytes([op.policy_id & 0xFF]))
     if op.policy_id == 0:
         remove_xattrs(tree, op.path, (xattr,))
     else:
         set_xattrs(tree, op.path, (xattr,))
-
-
-def storage_policy_of(node: inode.INode) -> int:
-    """Return the policy set on this very node; 0 if none."""
-    if isinstance(node, inode.INodeFile):
-        return node.storage_policy_id
-    if isinstance(node, inode.INodeDirectory):
-        for xattr in node.xattrs or ():
-            if (xattr.namespace, xattr.name) == (XAttrNamespace.SYSTEM, _STORAGE_POLICY):
-                return xattr.value[0] if xattr.value else 0
-    return 0

@@ -43,6 +43,7 @@ def add(
         return _create(tree, op, inode_id, limits)
     if existing.under_construction is None:
         diffs.about_to_change(tree, op.path, existing)
+        tree.usage.touch(existing)
         _touch_unless_full(tree, existing)
         _open(tree, existing, op.client_name, op.client_machine)
     existing.set_times(op.mtime, op.atime)
@@ -111,6 +112,7 @@ def append(tree: Tree, op: ops.Append) -> inode.INodeFile:
     file = tree.file(op.path)
     if file.under_construction is None:
         diffs.about_to_change(tree, op.path, file)
+        tree.usage.touch(file)
         if not op.new_block:
             _touch_unless_full(tree, file)
         _open(tree, file, op.client_name, op.client_machine)

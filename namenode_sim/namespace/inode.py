@@ -207,6 +207,11 @@ class INodeFile:
             length for _, length, _ in file_numbers.PACKED_BLOCK.iter_unpack(self.packed_blocks)
         )
 
+    def changed(self, packed_blocks: bytes, traits: FileTraits) -> "INodeFile":
+        """Return what the file would be with other blocks and traits; it is linked to nothing."""
+        numbers = self.numbers[: file_numbers.HEAD_SIZE] + packed_blocks
+        return INodeFile(self.name, numbers, traits)
+
     def kept_copy(self, name: bytes, packed_blocks: bytes) -> "INodeFile":
         """Return the copy for a snapshot: without writer, past and parent directory."""
         traits = self.traits._replace(under_construction=None, history=None, reference=None)

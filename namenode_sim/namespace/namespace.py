@@ -150,6 +150,7 @@ class Namespace:
         except ApplyError as error:
             raise type(error)(f"transaction {txid}, {type(op).__name__}: {error}") from error
         self.last_applied = txid
+        self.tree.usage.settle(self.tree.inodes)
         watch = self.tree.watch
         if watch is None:
             return ()

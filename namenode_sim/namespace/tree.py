@@ -8,6 +8,7 @@ from namenode_sim.namespace.changes import BlockWatch
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.inode import signed_order
 from namenode_sim.namespace.inode_map import InodeMap
+from namenode_sim.namespace.usage import Usage
 
 
 def components(path: str) -> list[bytes]:
@@ -22,11 +23,6 @@ def new_root(user: str, group: str, mode: int = 0o755) -> inode.INodeDirectory:
     )
 
 
-def size(top: inode.INode) -> int:
-    """Return how many inodes a node and all below it are."""
-    return sum(1 for _ in inode.subtree(top))
-
-
 class Tree:
     """All inodes.  Every inode reachable from ``root`` is in ``inodes``, by its id.
 
@@ -35,13 +31,12 @@ class Tree:
     """
 
     __slots__ = (
-        "_counted",
         "_interned",
         "has_snapshots",
-        "held",
         "inodes",
         "leases",
         "root",
+        "usage",
         "watch",
     )
 
@@ -50,11 +45,9 @@ class Tree:
         self.inodes = InodeMap([root])
         self.leases: dict[str, set[int]] = {}
         self.has_snapshots = False
-        self.held: dict[int, int] = {}
-        """How many inodes snapshots alone hold below a directory, by its id, where it is known."""
         self.watch: BlockWatch | None = None
         self._interned: dict[str, str] = {}
-        self._counted: dict[int, int] = {}
+        self.usage = Usage()
 
     def intern(self, text: str) -> str:
         return self._interned.setdefault(text, text)
@@ -132,8 +125,8 @@ class Tree:
             insort(parent.sorted_names, child.name, key=signed_order)
         child.parent = parent
         self.inodes[child.id] = child
-        if self._counted:
-            self._recount(parent, size(child))
+        if self.usage.live:
+            self.usage.move(parent, child, 1)
 
     def unlink(self, child: inode.INode) -> inode.INodeDirectory:
         """Take a node out of its directory (which is returned); it stays in ``inodes``."""
@@ -144,9 +137,9 @@ class Tree:
         names = parent.sorted_names
         if names is not None:
             del names[bisect_left(names, signed_order(child.name), key=signed_order)]
+        if self.usage.live:
+            self.usage.move(parent, child, -1)
         child.parent = None
-        if self._counted:
-            self._recount(parent, -size(child))
         return parent
 
     def forget(self, top: inode.INode) -> None:
@@ -158,50 +151,14 @@ class Tree:
         if self.watch is not None and isinstance(node, inode.INodeFile):
             self.watch.drop(node)
         self.inodes.discard(node.id)
-        self._counted.pop(node.id, None)
+        self.usage.forget(node.id)
         node.parent = None  # no cycles are left for the garbage collector to find
         if isinstance(node, inode.INodeFile):
             self.drop_lease(node)
 
-    def count(self, directory: inode.INodeDirectory) -> int:
-        """Return how many inodes a directory holds, itself included.
-
-        The first question costs a walk; from then on the number is kept, so that a directory with a
-        name quota does not make every creation in it slow.
-        """
-        if directory.id not in self._counted:
-            self._counted[directory.id] = size(directory)
-        return self._counted[directory.id]
-
-    def hold(self, child: inode.INode, parent: inode.INodeDirectory, *, kept: bool) -> None:
-        """Note that a child came to a directory, or has left it where snapshots may have kept it.
-
-        What a moved directory has may be seen by its old names as well, and what is below one that
-        leaves may be held no longer: then all is counted anew.
-        """
-        if not self.held:
-            return
-        full = isinstance(child, inode.INodeDirectory) and (child.children or child.history)
-        above: inode.INodeDirectory | None = parent
-        while above is not None:
-            if full or above.reference is not None:
-                self.held.clear()
-                return
-            above = above.parent
-        above = parent if kept else None
-        while above is not None:
-            if above.id in self.held:
-                self.held[above.id] += 1
-            above = above.parent
-
-    def _recount(self, directory: inode.INodeDirectory | None, change: int) -> None:
-        while directory is not None:
-            if directory.id in self._counted:
-                self._counted[directory.id] += change
-            directory = directory.parent
-
     def touch(self, file: inode.INodeFile) -> None:
         """Note that the blocks of a file, or what is known of them, are about to change."""
+        self.usage.touch(file)
         if self.watch is not None:
             self.watch.touch(file)
 

@@ -320,5 +320,13 @@ class Scribe:
                 thing.attributes["group"] = f"group{value}"
                 self.write(ops.SetOwner(path, "", f"group{value}"))
 
+    def policy(self, draw: Draw) -> None:
+        """Give a file or a directory a storage policy, or take it away."""
+        path = self.some(draw, [path for path in self.model.paths() if not self._is_link(path)])
+        if path is not None:
+            number = (0, 2, 7, 12)[draw(4)]
+            self.model.at(path).attributes["policy"] = number
+            self.write(ops.SetStoragePolicy(path, number))
+
     def _is_link(self, path: str) -> bool:
         return path != "/" and self.model.at(path).kind == "symlink"

@@ -92,6 +92,7 @@ ACTIONS: tuple[Callable[[Scribe, Draw], None], ...] = (
     rename_snapshot,
     disallow,
     Scribe.concat,
+    Scribe.policy,
     Scribe.symlink,
 )
 """By how often each is drawn."""

@@ -10,6 +10,7 @@ from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import AddBlockFlagProto, DatanodeInfoProto
 from namenode_sim.blocks.model import Stage
 from namenode_sim.client_protocol.open_files.open_files import by_id, check_lease
+from namenode_sim.client_protocol.words import quotas
 from namenode_sim.client_protocol.words.block_locations import (
     block_at,
     blocks_now,
@@ -34,6 +35,7 @@ from namenode_sim.datanodes.storage_policies import policy_of
 from namenode_sim.datanodes.topology import on_host
 from namenode_sim.edits.ops import AddBlock, AllocateBlockId, SetGenstampV2
 from namenode_sim.edits.values import Block
+from namenode_sim.namespace.file_numbers import pack_blocks
 from namenode_sim.namespace.inode import STRIPED, INodeFile
 
 
@@ -65,6 +67,8 @@ def add_block(scene: Scene, request: calls.AddBlockRequestProto) -> EditPlan:
     places = _new_places(scene, route.path, file, request)
     counters = scene.namespace.counters
     new = Block(counters.last_block_id + 1, 0, counters.generation_stamp_v2 + 1)
+    after = (*blocks[:-1], *([before] if before else []), new)
+    quotas.check_change(scene, file, file.changed(pack_blocks(after), file.traits))
     ops = (
         AllocateBlockId(new.block_id),
         SetGenstampV2(new.generation_stamp),
@@ -152,11 +156,11 @@ def _new_places(
     """
     cluster, flags = scene.cluster, set(request.flags)
     is_local = AddBlockFlagProto.IGNORE_CLIENT_LOCALITY not in flags
+    writer = writer_node(scene, file) if is_local else None
     wish = Wish(
         count=file.replication,
         size=file.preferred_block_size,
         policy=policy_of(file),
-    writer = writer_node(scene, file) if is_local else None
         writer=writer,
         rack=_writer_rack(scene, file) if is_local and writer is None else None,
         excluded=uuids(request.excludeNodes),
@@ -206,11 +210,11 @@ def writer_node(scene: Scene, file: INodeFile) -> Node | None:
     return local[scene.cluster.draw.randrange(len(local))] if local else None
 
 
-def uuids(infos: Iterable[DatanodeInfoProto]) -> frozenset[str]:
-    return frozenset(info.id.datanodeUuid for info in infos)
 def _writer_rack(scene: Scene, file: INodeFile) -> str | None:
     """Return the rack of a writer whose machine has no DataNode; None if it is not known yet."""
     writer = file.under_construction
     return None if writer is None else scene.cluster.rack_of_host(writer.client_machine)
 
 
+def uuids(infos: Iterable[DatanodeInfoProto]) -> frozenset[str]:
+    return frozenset(info.id.datanodeUuid for info in infos)

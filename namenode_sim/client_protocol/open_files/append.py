@@ -8,17 +8,17 @@ from hadoop.proto import client_namenode_pb2 as calls
 from namenode_sim.blocks.model import Stage
 from namenode_sim.client_protocol.open_files import lease_recovery
 from namenode_sim.client_protocol.open_files.open_files import opened_before
-from namenode_sim.client_protocol.words import block_locations
+from namenode_sim.client_protocol.words import block_locations, quotas
 from namenode_sim.client_protocol.words.client_blocks import name_of
 from namenode_sim.client_protocol.words.errors import FsError, already_exists, io_error, not_found
 from namenode_sim.client_protocol.words.model import EditPlan, Scene, refused
 from namenode_sim.client_protocol.words.permissions import WRITE, check_path, find
 from namenode_sim.client_protocol.words.status import status_of
-from namenode_sim.datanodes.storage_policies import effective_policy_id
 from namenode_sim.edits.ops import Append
 from namenode_sim.edits.values import Block
 from namenode_sim.leases.taking import Intent
 from namenode_sim.namespace.inode import STRIPED, INodeDirectory, INodeFile
+from namenode_sim.namespace.usage import effective_policy_id
 
 NEW_BLOCK = 32
 
@@ -45,15 +45,15 @@ def append(scene: Scene, request: calls.AppendRequestProto) -> EditPlan:
     taken = lease_recovery.take_lease(scene, route, request.clientName, Intent.APPEND)
     if isinstance(taken, lease_recovery.StillOpen):
         return taken.plan
+    new_block = bool(request.flag & NEW_BLOCK)
     if taken.blocks:
         try:
-            _check_replicas(scene, taken.blocks[-1], route.path)
+            _check_last(scene, route.path, file, taken.blocks, new_block=new_block)
         except FsError as unfit:
             if not taken.ops:
                 raise
             # The former writer has lost the file all the same.
             return refused(taken.ops, unfit)
-    new_block = bool(request.flag & NEW_BLOCK)
     op = Append(
         route.path, request.clientName, scene.caller.host, new_block=new_block, rpc=scene.caller.rpc
     )
@@ -63,6 +63,15 @@ def append(scene: Scene, request: calls.AppendRequestProto) -> EditPlan:
         return _appended(scene, file, new_block=new_block)
 
     return EditPlan((*taken.ops, op), answer)
+
+
+def _check_last(
+    scene: Scene, path: str, file: INodeFile, blocks: tuple[Block, ...], *, new_block: bool
+) -> None:
+    """Check the last block's replicas, and the room for what it may grow to."""
+    _check_replicas(scene, blocks[-1], path)
+    if not new_block:
+        quotas.check_change(scene, file, quotas.opened(file, blocks))
 
 
 def _check_replicas(scene: Scene, last: Block, path: str) -> None:

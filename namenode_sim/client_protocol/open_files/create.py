@@ -7,11 +7,12 @@ from namenode_sim.client_protocol.words import errors, new_inodes, paths
 from namenode_sim.client_protocol.words.model import EditPlan, Scene, refused
 from namenode_sim.client_protocol.words.permissions import WRITE, check_ancestor, check_path, find
 from namenode_sim.client_protocol.words.status import erasure_coding_of, status_of
-from namenode_sim.datanodes.storage_policies import BY_NAME, effective_policy_id
+from namenode_sim.datanodes.storage_policies import BY_NAME
 from namenode_sim.edits.ops import Add, Mkdir
 from namenode_sim.edits.values import Permission
 from namenode_sim.leases.taking import Intent
 from namenode_sim.namespace.inode import INodeDirectory
+from namenode_sim.namespace.usage import effective_policy_id
 
 CREATE, OVERWRITE, LAZY_PERSIST, SHOULD_REPLICATE = 1, 2, 16, 128
 _REPLICATION = "replication"

@@ -6,17 +6,18 @@ See docs/reference/namenode.md#append-and-truncate.
 from ha.rpc.java_names import ALREADY_BEING_CREATED, UNSUPPORTED_OPERATION
 from hadoop.proto import client_namenode_pb2 as calls
 from namenode_sim.client_protocol.open_files import lease_recovery
+from namenode_sim.client_protocol.words import quotas
 from namenode_sim.client_protocol.words.errors import HADOOP_ILLEGAL_ARGUMENT, FsError, io_error
 from namenode_sim.client_protocol.words.model import EditPlan, Scene, no_edits, refused
 from namenode_sim.client_protocol.words.paths import Route, as_file
 from namenode_sim.client_protocol.words.permissions import WRITE, check_path, find
 from namenode_sim.datanodes.recovery import begin
-from namenode_sim.datanodes.storage_policies import effective_policy_id
 from namenode_sim.edits.ops import AllocateBlockId, Op, SetGenstampV2, Truncate
 from namenode_sim.edits.values import Block
 from namenode_sim.leases.taking import Intent
 from namenode_sim.namespace.inode import STRIPED, INodeFile
 from namenode_sim.namespace.snapshots.diffs import keeps_block
+from namenode_sim.namespace.usage import effective_policy_id
 
 
 def truncate(scene: Scene, request: calls.TruncateRequestProto) -> EditPlan:
@@ -92,6 +93,11 @@ def _cut(
         done = calls.TruncateResponseProto(result=True)
         return EditPlan((*taken.ops, edit(None)), lambda: done)
     numbers, block = _new_numbers(scene, route, last)
+    file, kept = as_file(route), taken.blocks[: taken.blocks.index(last)]
+    try:
+        quotas.check_change(scene, file, quotas.opened(file, (*kept, block)))
+    except FsError as unfit:
+        return refused(taken.ops, unfit)
 
     def answer() -> calls.TruncateResponseProto:
         scene.leases.renew(request.clientName, scene.now)

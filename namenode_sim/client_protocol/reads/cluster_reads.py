@@ -12,6 +12,7 @@ from namenode_sim.client_protocol.words.status import ec_policy_proto, erasure_c
 from namenode_sim.datanodes import storage_policies
 from namenode_sim.datanodes.storage_policies import StoragePolicy, Types
 from namenode_sim.namespace.inode import INodeSymlink
+from namenode_sim.namespace.usage import effective_policy_id
 
 
 def get_server_defaults(
@@ -54,7 +55,7 @@ def get_storage_policy(
     node = route.last if route.sight is None else route.sight.live
     if node is None:
         raise errors.not_found(f"File/Directory does not exist: {route.path}")
-    policy_id = storage_policies.effective_policy_id(node) or storage_policies.DEFAULT_POLICY_ID
+    policy_id = effective_policy_id(node) or storage_policies.DEFAULT_POLICY_ID
     if policy_id not in storage_policies.POLICIES:
         raise errors.FsError(
             errors.HADOOP_ILLEGAL_ARGUMENT, f"Cannot find a block policy of id {policy_id}"

@@ -1,7 +1,7 @@
 """Counting what is below a path: getContentSummary and getQuotaUsage."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hadoop.proto.hdfs_types_pb2 import (
     ContentSummaryProto,
@@ -9,12 +9,14 @@ from hadoop.proto.hdfs_types_pb2 import (
     StorageTypeProto,
     StorageTypeQuotaInfosProto,
 )
+from namenode_sim.client_protocol.words import quotas
 from namenode_sim.client_protocol.words.model import Caller
 from namenode_sim.client_protocol.words.permissions import EXECUTE, READ, check_directory
 from namenode_sim.edits.values import StorageType
 from namenode_sim.namespace import inode
 from namenode_sim.namespace.snapshots.held import only_in_snapshots
 from namenode_sim.namespace.snapshots.view import SnapshotView
+from namenode_sim.namespace.usage import Use, effective_policy_id, use_of_file
 
 STEP = 5000
 """Inodes to count before others get their turn (dfs.content-summary.limit)."""
@@ -26,24 +28,24 @@ _U64 = 2**64
 class ContentCounts:
     """What was counted so far; a directory counts itself.
 
-    What only snapshots have counts as well, and ``in_snapshots`` counts that alone.
+    What only snapshots have counts as well, and ``in_snapshots`` counts that alone.  ``use`` is
+    what counts for quotas of space; storage policies are in it only where the top needs them.
     """
 
     files: int = 0
     directories: int = 0
     length: int = 0
-    space: int = 0
+    use: Use = field(default_factory=Use)
     in_snapshots: "ContentCounts | None" = None
 
-    def add(self, node: inode.INode) -> None:
+    def add(self, node: inode.INode, policy_id: int) -> None:
         if isinstance(node, inode.INodeDirectory):
             self.directories += 1
             return
         self.files += 1
         if isinstance(node, inode.INodeFile):
-            length = node.length()
-            self.length += length
-            self.space += length * node.replication
+            self.length += node.length()
+            self.use.add(use_of_file(node, policy_id))
 
 
 def counting(
@@ -59,58 +61,59 @@ def counting(
         if isinstance(top, SnapshotView)
         else inode.subtree(top)
     )
+    typed = isinstance(top, inode.INodeDirectory) and bool(top.quotas.by_type)
     for number, node in enumerate(nodes, start=1):
         if isinstance(node, inode.INodeDirectory) and not caller.exempt:
             check_directory(caller, node, READ | EXECUTE)
-        counts.add(node)
+        counts.add(node, effective_policy_id(node.parent) if typed else 0)
         for gone in only_in_snapshots(node):
-            counts.add(gone)
             counts.in_snapshots = counts.in_snapshots or ContentCounts()
-            counts.in_snapshots.add(gone)
+            for one in (counts, counts.in_snapshots):
+                one.add(gone, effective_policy_id(gone.parent) if typed else 0)
         if number % STEP == 0:
             yield
 
 
 def content_summary(node: inode.INode, counts: ContentCounts) -> ContentSummaryProto:
     """Return the answer to getContentSummary; "no quota" travels as 2^64-1."""
-    quotas = quotas_of(node)
+    limits = quotas_of(node)
     replicated = isinstance(node, inode.INodeFile) and node.block_type != inode.STRIPED
     gone = counts.in_snapshots or ContentCounts()
     return ContentSummaryProto(
-        typeQuotaInfos=_by_type(quotas),
+        typeQuotaInfos=_by_type(limits, counts.use),
         length=counts.length,
         fileCount=counts.files,
         directoryCount=counts.directories,
-        quota=quotas.namespace % _U64,
-        spaceConsumed=counts.space,
-        spaceQuota=quotas.space % _U64,
+        quota=limits.namespace % _U64,
+        spaceConsumed=counts.use.space(),
+        spaceQuota=limits.space % _U64,
         snapshotLength=gone.length,
         snapshotFileCount=gone.files,
         snapshotDirectoryCount=gone.directories,
-        snapshotSpaceConsumed=gone.space,
+        snapshotSpaceConsumed=gone.use.space(),
         erasureCodingPolicy="Replicated" if replicated else "",
     )
 
 
 def quota_usage(node: inode.INode, counts: ContentCounts) -> QuotaUsageProto:
-    quotas = quotas_of(node)
+    limits = quotas_of(node)
     return QuotaUsageProto(
-        typeQuotaInfos=_by_type(quotas),
+        typeQuotaInfos=_by_type(limits, counts.use),
         fileAndDirectoryCount=counts.files + counts.directories,
-        quota=quotas.namespace % _U64,
-        spaceConsumed=counts.space,
-        spaceQuota=quotas.space % _U64,
+        quota=limits.namespace % _U64,
+        spaceConsumed=counts.use.space(),
+        spaceQuota=limits.space % _U64,
     )
 
 
-def _by_type(quotas: inode.Quotas) -> StorageTypeQuotaInfosProto | None:
-    """Return the quotas by type of storage, without what is used of them; None if there is none."""
-    if not quotas.by_type:
+def _by_type(limits: inode.Quotas, use: Use) -> StorageTypeQuotaInfosProto | None:
+    """Return the quotas by type of storage, and what is used of them; None if there is none."""
+    if not limits.by_type:
         return None
-    infos = StorageTypeQuotaInfosProto()
-    for kind, quota in quotas.by_type:
+    infos, consumed = StorageTypeQuotaInfosProto(), quotas.by_type(use)
+    for kind, limit in limits.by_type:
         number = StorageTypeProto.Value(StorageType(kind).name)
-        infos.typeQuotaInfo.add(type=number, quota=quota, consumed=0)
+        infos.typeQuotaInfo.add(type=number, quota=limit, consumed=consumed[StorageType(kind)])
     return infos
 
 

@@ -5,7 +5,7 @@ from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import hdfs_types_pb2 as types
 from namenode_sim.client_protocol.open_files.create import check_replication
 from namenode_sim.client_protocol.open_files.lease_recovery import LAZY_PERSIST_POLICY
-from namenode_sim.client_protocol.words import errors, permissions
+from namenode_sim.client_protocol.words import errors, permissions, quotas
 from namenode_sim.client_protocol.words.errors import denied
 from namenode_sim.client_protocol.words.model import Caller, EditPlan, Scene, no_edits
 from namenode_sim.client_protocol.words.new_inodes import MODE_BITS
@@ -87,6 +87,8 @@ def set_replication(scene: Scene, request: calls.SetReplicationRequestProto) -> 
     file = route.last
     if not isinstance(file, inode.INodeFile) or file.block_type != inode.CONTIGUOUS:
         return no_edits(calls.SetReplicationResponseProto(result=False))
+    after = file.changed(file.packed_blocks, file.traits._replace(replication=request.replication))
+    quotas.check_change(scene, file, after)
     op = ops.SetReplication(route.path, request.replication)
     return EditPlan((op,), lambda: calls.SetReplicationResponseProto(result=True))
 

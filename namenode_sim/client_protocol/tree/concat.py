@@ -3,17 +3,18 @@
 See docs/reference/namenode.md#concat.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ha.rpc.java_names import ILLEGAL_ARGUMENT
 from hadoop.proto import client_namenode_pb2 as calls
-from namenode_sim.client_protocol.words import errors, permissions
+from namenode_sim.client_protocol.words import errors, permissions, quotas
 from namenode_sim.client_protocol.words.model import EditPlan, Scene
 from namenode_sim.client_protocol.words.paths import Route, as_file
 from namenode_sim.client_protocol.words.permissions import find
 from namenode_sim.edits.ops import ConcatDelete
 from namenode_sim.namespace.inode import INodeFile
 from namenode_sim.namespace.snapshots.diffs import entry_of, in_latest, latest_snapshot
+from namenode_sim.namespace.usage import Use, effective_policy_id, use_of_file
 
 _UNSUPPORTED = ("/.reserved/raw", "/.reserved/.inodes")
 
@@ -41,9 +42,22 @@ def concat(scene: Scene, request: calls.ConcatRequestProto) -> EditPlan:
         sources.append(source)
     if len({as_file(route).id for route in sources}) < len(sources):
         raise _invalid("concat: at least two of the source files are the same")
+    _check_room(scene, as_file(target), [as_file(route) for route in sources])
     paths = tuple(route.path for route in sources)
     op = ConcatDelete(target.path, paths, scene.now_ms, scene.caller.rpc)
     return EditPlan((op,), calls.ConcatResponseProto)
+
+
+def _check_room(scene: Scene, target: INodeFile, sources: Sequence[INodeFile]) -> None:
+    """Check the quotas: the blocks get the target's replication and its storage policy."""
+    directory = target.parent
+    assert directory is not None
+    added, policy_id = Use(), effective_policy_id(directory)
+    packed = b"".join([target.packed_blocks, *(file.packed_blocks for file in sources)])
+    added.add(use_of_file(target.changed(packed, target.traits), policy_id))
+    for file in (target, *sources):
+        added.add(use_of_file(file, policy_id), -1)
+    quotas.check(scene, directory, added)
 
 
 def _invalid(message: str) -> errors.FsError:

@@ -3,14 +3,15 @@
 from ha.rpc.java_names import PATH_IS_NOT_EMPTY_DIRECTORY, UNSUPPORTED_OPERATION
 from hadoop.proto import client_namenode_pb2 as calls
 from namenode_sim.client_protocol.tree.protected_directories import check_unprotected
-from namenode_sim.client_protocol.words import errors, new_inodes, paths, permissions
+from namenode_sim.client_protocol.words import errors, new_inodes, paths, permissions, quotas
 from namenode_sim.client_protocol.words.model import EditPlan, Scene, no_edits
 from namenode_sim.client_protocol.words.permissions import find
 from namenode_sim.edits.ops import Delete, Rename, RenameOld
 from namenode_sim.edits.values import RenameOption
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeSymlink, full_path
 from namenode_sim.namespace.paths import old_rename_target
-from namenode_sim.namespace.tree import size
+from namenode_sim.namespace.snapshots.held import use_below
+from namenode_sim.namespace.usage import effective_policy_id
 
 _RESERVED = (b".reserved",)
 
@@ -204,11 +205,14 @@ def _check_move(scene: Scene, source: paths.Route, target: paths.Route) -> None:
     if _snapshottable_in(scene, node):
         _check_nesting(scene, source, parent)
     paths.check_new_name(target.name, parent, scene.settings)
-    moved = size(node) - (size(target.last) if target.last is not None else 0)
     if parent is not source.parent:
         new_inodes.check_room(scene, parent, 0)
         common = next(step for step in reversed(target.nodes) if step in source.nodes)
-        new_inodes.check_quotas(scene, parent, moved, stop=common)
+        tree, policy_id = scene.namespace.tree, effective_policy_id(parent)
+        moved = use_below(tree, node, policy_id)
+        if target.last is not None:
+            moved.add(use_below(tree, target.last, policy_id), -1)
+        quotas.check(scene, parent, moved, stop=common)
 
 
 def create_symlink(_: Scene, __: calls.CreateSymlinkRequestProto) -> EditPlan:

@@ -2,15 +2,14 @@
 
 from dataclasses import dataclass
 
-from ha.rpc.java_names import NAMESPACE_QUOTA_EXCEEDED
 from hadoop.proto import client_namenode_pb2 as calls
-from namenode_sim.client_protocol.words import paths
+from namenode_sim.client_protocol.words import paths, quotas
 from namenode_sim.client_protocol.words.errors import DIRECTORY_ITEMS_EXCEEDED, FsError
 from namenode_sim.client_protocol.words.model import Scene
 from namenode_sim.edits.ops import Mkdir
 from namenode_sim.edits.values import AclEntry, AclScope, AclType, Permission
 from namenode_sim.namespace import inode
-from namenode_sim.namespace.snapshots import held
+from namenode_sim.namespace.usage import Use
 
 _MINIMAL = 3
 _OWNER_WX = 0o300
@@ -152,30 +151,7 @@ def check_room(scene: Scene, directory: inode.INodeDirectory, added: int) -> Non
             f"The directory item limit of {inode.full_path(directory)} is exceeded: "
             f"limit={settings.max_directory_items} items={len(directory.children)}",
         )
-    check_quotas(scene, directory, added)
-
-
-def check_quotas(
-    scene: Scene, directory: inode.INodeDirectory, added: int, *, stop: inode.INode | None = None
-) -> None:
-    """Check the name quotas of a directory and those above it, up to (without) ``stop``.
-
-    Where nothing is added nothing is refused, though a quota be less than what is there.
-    """
-    if added <= 0:
-        return
-    step: inode.INodeDirectory | None = directory
-    while step is not None and step is not stop:
-        quota = step.quotas.namespace
-        if 0 <= quota < inode.QUOTA_DONT_SET:
-            count = held.count(scene.namespace.tree, step) + added
-            if count > quota:
-                raise FsError(
-                    NAMESPACE_QUOTA_EXCEEDED,
-                    "The NameSpace quota (directories and files) of directory "
-                    f"{inode.full_path(step)} is exceeded: quota={quota} file count={count}",
-                )
-        step = step.parent
+    quotas.check(scene, directory, Use(added))
 
 
 def described(file: inode.INodeFile) -> Permission:

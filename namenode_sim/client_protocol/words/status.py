@@ -1,12 +1,12 @@
 """Inodes as clients see them: HdfsFileStatus and what goes into it."""
 
 from hadoop.proto import hdfs_types_pb2
-from namenode_sim.datanodes.storage_policies import effective_policy_id
 from namenode_sim.edits.values import XAttrNamespace
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile, INodeSymlink
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.view import view_root
 from namenode_sim.namespace.state import ErasureCodingPolicy, Snapshot
+from namenode_sim.namespace.usage import effective_policy_id
 
 _HAS_ACL = hdfs_types_pb2.HdfsFileStatusProto.HAS_ACL
 _HAS_EC = hdfs_types_pb2.HdfsFileStatusProto.HAS_EC

@@ -313,7 +313,7 @@ def add_child(tree: Tree, parent: INodeDirectory, child: INode, latest: int) -> 
     if in_latest(parent, latest):
         latest_diff(parent, latest).created[child.name] = entry_of(child)
     tree.link(parent, child)
-    tree.hold(child, parent, kept=False)
+    tree.usage.hold(child, parent, kept=False)
     parent.mtime = max(parent.mtime, child.mtime)
 
 
@@ -328,7 +328,7 @@ def remove_child(tree: Tree, entry: Entry, latest: int) -> INodeDirectory:
         if kept:
             diff.deleted[entry.name] = entry
     tree.unlink(inode)
-    tree.hold(inode, parent, kept=kept)
+    tree.usage.hold(inode, parent, kept=kept)
     inode.parent = parent
     return parent
 

@@ -1,4 +1,4 @@
-"""What snapshots alone hold: it counts for name quotas, although no path leads to it.  Pure."""
+"""What snapshots alone hold: it counts for quotas, although no path leads to it.  Pure."""
 
 from collections.abc import Iterator
 
@@ -6,6 +6,7 @@ from namenode_sim.namespace import inode
 from namenode_sim.namespace.snapshots.diffs import inode_of
 from namenode_sim.namespace.snapshots.view import look
 from namenode_sim.namespace.tree import Tree
+from namenode_sim.namespace.usage import Use, effective_policy_id, use_of_file
 
 
 def only_in_snapshots(node: inode.INode) -> Iterator[inode.INode]:
@@ -23,16 +24,38 @@ def only_in_snapshots(node: inode.INode) -> Iterator[inode.INode]:
                 yield from only_in_snapshots(gone)
 
 
-def count(tree: Tree, directory: inode.INodeDirectory) -> int:
-    """Return how many inodes a directory holds, itself and those of snapshots alone included.
+def use_below(tree: Tree, top: inode.INode, policy_id: int) -> Use:
+    """Return what a node and all below it use, and what snapshots alone hold there.
+
+    ``policy_id`` is the storage policy of the directory that it is in, or is to come to.
+    """
+    total = tree.usage.of_tree(top, policy_id)
+    if tree.has_snapshots:
+        total.add(_held_below(top))
+    return total
+
+
+def use_of(tree: Tree, directory: inode.INodeDirectory) -> Use:
+    """Return what a directory uses, itself and what snapshots alone hold included.
 
     The part of snapshots is kept, as that of the tree is, until a directory goes or moves, or a
     snapshot is deleted.
     """
-    if not tree.has_snapshots:
-        return tree.count(directory)
-    if directory.id not in tree.held:
-        tree.held[directory.id] = sum(
-            sum(1 for _ in only_in_snapshots(node)) for node in inode.subtree(directory)
-        )
-    return tree.count(directory) + tree.held[directory.id]
+    total = Use()
+    total.add(tree.usage.of(directory))
+    if tree.has_snapshots:
+        if directory.id not in tree.usage.held:
+            tree.usage.held[directory.id] = _held_below(directory)
+        total.add(tree.usage.held[directory.id])
+    return total
+
+
+def _held_below(top: inode.INode) -> Use:
+    total = Use()
+    for node in inode.subtree(top):
+        for gone in only_in_snapshots(node):
+            if isinstance(gone, inode.INodeFile):
+                total.add(use_of_file(gone, effective_policy_id(gone.parent)))
+            else:
+                total.names += 1
+    return total

@@ -175,7 +175,7 @@ def _delete(
     context = Reclaim(tree.watch, dropping=snapshot.id)
     run(clean(context, directory, snapshot.id, prior))
     context.finish(tree)
-    tree.held.clear()
+    tree.usage.clear()
     taken.remove(snapshot)
     directory.mtime = max(directory.mtime, op.mtime or 0)
 

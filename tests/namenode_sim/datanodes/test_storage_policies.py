@@ -6,8 +6,9 @@ from typing import Final
 import pytest
 
 from namenode_sim.datanodes.model import StorageType
-from namenode_sim.datanodes.storage_policies import BY_NAME, effective_policy_id, policy_of
+from namenode_sim.datanodes.storage_policies import BY_NAME, policy_of
 from namenode_sim.edits import ops
+from namenode_sim.namespace.usage import effective_policy_id
 from tests.namenode_sim.namespace.given_edits import add, after, mkdir
 
 LETTERS: Final = {

@@ -9,9 +9,9 @@ from namenode_sim.client_protocol.words.status import status_of
 from namenode_sim.edits import ops, values
 from namenode_sim.edits.ops import Op
 from namenode_sim.namespace import inode
-from namenode_sim.namespace.attributes import storage_policy_of
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.state import EcState
+from namenode_sim.namespace.usage import storage_policy_of
 from tests.namenode_sim.namespace import given_edits
 from tests.namenode_sim.namespace.given_edits import add, directory, mtime
 

@@ -58,7 +58,7 @@ def test_names_stay_in_signed_order_and_counts_stay_right(
     for number, (adds, name) in enumerate(steps):
         if number == asked_at:
             tree.root.ordered_names()
-            tree.count(tree.root)
+            tree.usage.of(tree.root)
         if adds and name not in tree.root.children:
             tree.link(tree.root, INodeDirectory(20000 + number, name, "u", "g", 0o755, 0))
         elif not adds and name in tree.root.children:
@@ -66,7 +66,7 @@ def test_names_stay_in_signed_order_and_counts_stay_right(
             tree.unlink(child)
             tree.forget(child)
     assert tree.root.ordered_names() == sorted(tree.root.children, key=signed_order)
-    assert tree.count(tree.root) == len(tree.inodes) == len(tree.root.children) + 1
+    assert tree.usage.of(tree.root).names == len(tree.inodes) == len(tree.root.children) + 1
 
 
 def test_non_ascii_names_come_before_ascii_ones_and_prefixes_first() -> None:

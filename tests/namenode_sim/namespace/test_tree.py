@@ -6,7 +6,7 @@ from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
 from namenode_sim.namespace import inode
 from namenode_sim.namespace.errors import ApplyError
-from namenode_sim.namespace.tree import Tree, components, new_root, size
+from namenode_sim.namespace.tree import Tree, components, new_root
 from tests.namenode_sim.namespace import given_edits
 from tests.namenode_sim.namespace.given_edits import add, file
 
@@ -136,7 +136,8 @@ SIZES: dict[str, int] = {"/": 5, "/d": 3, "/d/e": 1, "/d/f": 1, "/l": 1}
 
 @pytest.mark.parametrize(("path", "expected"), SIZES.items(), ids=SIZES)
 def test_how_many_inodes_there_are(path: str, expected: int) -> None:
-    assert size(given_edits.after(GIVEN).tree.node(path)) == expected
+    tree = given_edits.after(GIVEN).tree
+    assert tree.usage.of_tree(tree.node(path), 0).names == expected
 
 
 # What happens after the counts of these directories were asked for, and the counts then.
@@ -163,10 +164,11 @@ COUNTED: dict[str, tuple[list[Op], dict[str, int]]] = {
 def test_a_count_is_kept_right(then: list[Op], expected: dict[str, int]) -> None:
     namespace = given_edits.after(GIVEN)
     for path in ("/", "/d", "/d/e"):
-        namespace.tree.count(given_edits.directory(namespace, path))
+        namespace.tree.usage.of(given_edits.directory(namespace, path))
     given_edits.go_on(namespace, then)
     counts = {
-        path: namespace.tree.count(given_edits.directory(namespace, path)) for path in expected
+        path: namespace.tree.usage.of(given_edits.directory(namespace, path)).names
+        for path in expected
     }
     assert counts == expected
 
@@ -174,20 +176,20 @@ def test_a_count_is_kept_right(then: list[Op], expected: dict[str, int]) -> None
 def test_a_count_is_kept_so_that_the_next_question_costs_no_walk() -> None:
     namespace = given_edits.after(GIVEN)
     top = given_edits.directory(namespace, "/d")
-    assert namespace.tree.count(top) == 3
+    assert namespace.tree.usage.of(top).names == 3
     top.children.clear()  # behind the tree's back
-    assert namespace.tree.count(top) == 3
+    assert namespace.tree.usage.of(top).names == 3
 
 
 def test_the_count_of_what_is_forgotten_is_forgotten() -> None:
     namespace = given_edits.after(GIVEN)
     tree, top = namespace.tree, given_edits.directory(namespace, "/d")
-    assert tree.count(top) == 3
+    assert tree.usage.of(top).names == 3
     tree.unlink(top)
     tree.forget(top)
     empty = new_directory(top.id, b"d")
     tree.link(tree.root, empty)
-    assert tree.count(empty) == 1
+    assert tree.usage.of(empty).names == 1
 
 
 ORDERED: dict[str, tuple[list[Op], list[bytes]]] = {

@@ -6,8 +6,8 @@ from typing import Any
 
 from namenode_sim.edits import ops
 from namenode_sim.namespace import inode
-from namenode_sim.namespace.attributes import storage_policy_of
 from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.namespace.usage import storage_policy_of
 from tests import TESTDATA
 from tests.worlds.attribute_deeds import ATTRIBUTE_DEEDS
 from tests.worlds.author import FILE_DEEDS, Author

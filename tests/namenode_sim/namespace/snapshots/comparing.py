@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
+from namenode_sim.edits.values import XAttrNamespace
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile, INodeSymlink
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.diffs import inode_of
 from namenode_sim.namespace.snapshots.view import SnapshotView, view_root
+from namenode_sim.namespace.usage import storage_policy_of
 from tests.namenode_sim.namespace.given_edits import names_seen
 from tests.worlds.model_tree import Model, Thing
 
@@ -93,6 +95,7 @@ def _wrong_alone(path: str, node: INode, thing: Thing) -> Iterator[str]:
             wanted["blocks"] = thing.blocks
     elif isinstance(node, INodeDirectory):
         wanted.pop("mtime", None)
+    wanted["policy"] = wanted.get("policy") or None
     for key in shown.keys() | wanted.keys():
         if shown.get(key) != wanted.get(key):
             yield f"{path}: {key} is {shown.get(key)} instead of {wanted.get(key)}"
@@ -119,6 +122,7 @@ def _shown(node: INode) -> dict[str, object]:
                 "mtime": node.mtime,
                 "atime": node.atime,
             }
-    if node.xattrs:
-        shown["xattrs"] = node.xattrs[0].value
-    return shown
+    if storage_policy_of(node):
+        shown["policy"] = storage_policy_of(node)
+    users = [xattr for xattr in node.xattrs or () if xattr.namespace == XAttrNamespace.USER]
+    return shown | ({"xattrs": users[0].value} if users else {})
