@@ -22,7 +22,7 @@ NO_TXID = TxId(-12345)
 """Hadoop's INVALID_TXID: there is no such transaction (HdfsServerConstants)."""
 
 LAYOUT_VERSION = -65
-"""What we write: the newest layout that Hadoop 3.2 and later all read.
+"""What we write at least: the newest layout that Hadoop 3.2 and later all read.
 
 See docs/reference/formats.md#layout-versions.
 """
@@ -37,6 +37,14 @@ class NamespaceInfo:
     cluster_id: str
     ctime: int
     block_pool_id: str = ""
+
+    @property
+    def edits_layout(self) -> int:
+        """The layout that edits are written in.
+
+        No older one than its own: only software that reads that can start from this storage.
+        """
+        return min(self.layout_version, LAYOUT_VERSION)
 
     def storage_info(self) -> str:
         """Return the form used in HTTP requests: ``layout:namespace:ctime:cluster``."""

@@ -234,12 +234,14 @@ class QuorumWriter:
 
     # ---- writing ----
 
-    async def start_segment(
-        self, first: model.TxId, *, layout_version: int = model.LAYOUT_VERSION
-    ) -> None:
-        """Open a segment; its first edit will be ``first``, its header says ``layout_version``."""
+    async def start_segment(self, first: model.TxId, *, layout_version: int | None = None) -> None:
+        """Open a segment; its first edit will be ``first``.
+
+        Its header says ``layout_version``, or the one that is written in this namespace.
+        """
         self._ensure_alive()
         window = self._window
+        layout = self._namespace.edits_layout if layout_version is None else layout_version
         ensure(window.segment_first is None, f"segment {window.segment_first} is still open")
         ensure(
             first == window.next or window.next == 1,
@@ -249,12 +251,12 @@ class QuorumWriter:
         await self._ask(
             f"starting segment {first}",
             lambda channel, timeout: channel.remote.start_segment(
-                channel.headers.info(), first, layout_version, timeout
+                channel.headers.info(), first, layout, timeout
             ),
             self._settings.start_segment_timeout_seconds,
             starts=first,
         )
-        window.open(first, layout_version)
+        window.open(first, layout)
         for channel in self._channels:
             channel.wake()
         self._heartbeats.start()

@@ -20,7 +20,7 @@ from ha.rpc.protocol import Call, Ended, Method, RpcProtocol
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import datanode_protocol_pb2 as datanodes
 from hadoop.proto.hdfs_types_pb2 import HAServiceStateProto
-from journal.model import TxId
+from journal.model import LAYOUT_VERSION, TxId
 from namenode_sim.client_protocol import table
 from namenode_sim.client_protocol.open_files.block_recovery import commit_block_synchronization
 from namenode_sim.client_protocol.open_files.lease_calls import due_files, release_due
@@ -86,8 +86,8 @@ class ClientService:
     ``superuser`` owns the file system.  ``state`` names the HA state for getHAServiceState.
     ``on_broken`` is called with the reason when an edit was logged that does not apply: the process
     must end.  ``roll`` ends the open segment if it holds anything; it gives the first txid of the
-    open one; ``save`` saves an image.  ``host`` is ours, as a refusal in safe mode names it. Both
-    clocks return seconds; ``wall_clock`` since 1970.
+    open one; ``save`` saves an image; edits are in ``layout``.  ``host`` is ours, as a refusal in
+    safe mode names it. Both clocks return seconds; ``wall_clock`` since 1970.
     """
 
     namespace: Namespace
@@ -102,6 +102,7 @@ class ClientService:
     on_broken: Callable[[str], None] = _ignore_failure
     roll: Callable[[], TxId] = _no_log_to_roll
     save: Save = _no_image_to_save
+    layout: int = LAYOUT_VERSION
     leases: LeaseTimes = field(default_factory=LeaseTimes)
     host: str = "localhost"
     clock: Callable[[], float] = time.monotonic
@@ -173,6 +174,7 @@ class ClientService:
             self.leases,
             self.cluster,
             self.settings,
+            self.layout,
             changes,
         )
 

@@ -186,9 +186,13 @@ def journal_access(
     )
     over_grpc = writer_link(conf, place.journal_nodes) is GrpcLink
     kept = KeptLinks(place.journal_nodes) if over_grpc else None
+    layout = namespace_info.edits_layout
     return JournalAccess(
-        lambda: JournalSet(journal_writer(conf, place, namespace_info, kept), copies),
+        lambda: JournalSet(
+            journal_writer(conf, place, namespace_info, kept), copies, layout=layout
+        ),
         reader,
+        layout,
         tails_open_segment=in_progress,
         silence=reader.writer_silence,
         kept=kept,

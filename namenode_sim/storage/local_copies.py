@@ -20,7 +20,7 @@ from typing import BinaryIO, Final
 import structlog
 
 from hadoop.durable import rename_durably, sync_folder, write_durably
-from journal.model import LAYOUT_VERSION, TxId
+from journal.model import TxId
 from namenode_sim.edits.file_header import header_bytes
 from namenode_sim.edits.segment_file import named_range
 from namenode_sim.metrics import LOCAL_EDITS_FAILED
@@ -37,9 +37,10 @@ MARK: Final = "nnha_copies_from"
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Begin a segment."""
+    """Begin a segment of edits in a layout."""
 
     first: TxId
+    layout: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ class LocalCopy:
     def _carry_out(self, gathered: Sequence[Work]) -> None:
         for work in gathered:
             if isinstance(work, Start):
-                self._start(work.first)
+                self._start(work.first, work.layout)
             elif isinstance(work, Purge):
                 spared = None if self._file is None else Path(self._file.name)
                 purge_segments(self.directory / "current", work.minimum, spared)
@@ -162,7 +163,7 @@ class LocalCopy:
             self._file.flush()
             os.fdatasync(self._file.fileno())
 
-    def _start(self, first: TxId) -> None:
+    def _start(self, first: TxId, layout: int) -> None:
         self._drop_file()
         current = self.directory / "current"
         current.mkdir(parents=True, exist_ok=True)
@@ -176,7 +177,7 @@ class LocalCopy:
                 rename_durably(left, left.with_name(f"{left.name}.stale"))
         path = current / f"edits_inprogress_{first:019d}"
         self._file, self._first = path.open("xb"), first
-        self._file.write(header_bytes(LAYOUT_VERSION))
+        self._file.write(header_bytes(layout))
         sync_folder(current)
 
     def _finalize(self, last: TxId) -> None:

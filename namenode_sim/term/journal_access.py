@@ -6,7 +6,7 @@ from typing import Protocol
 
 from journal.errors import Unavailable
 from journal.links.kept_links import KeptLinks
-from journal.model import TxId
+from journal.model import LAYOUT_VERSION, TxId
 from journal.reader.reader import Chunk
 from journal.silence import Silence
 from journal.writer.channel_status import ChannelStatus
@@ -61,6 +61,8 @@ class JournalAccess:
 
     new_writer: Callable[[], TermWriter]
     reader: EditsReader
+    layout: int = LAYOUT_VERSION
+    """That of the edits which its writers take."""
     tails_open_segment: bool = False
     silence: Callable[[float], Awaitable[Silence]] = _silence_not_reported
     """Return for how long a majority has not heard the newest writer.
@@ -85,9 +87,12 @@ class JournalAccess:
 class JournalSet:
     """One term's writer, with local copies of what it writes."""
 
-    def __init__(self, quorum: TermWriter, copies: LocalCopies) -> None:
+    def __init__(
+        self, quorum: TermWriter, copies: LocalCopies, *, layout: int = LAYOUT_VERSION
+    ) -> None:
         self._quorum = quorum
         self._copies = copies
+        self._layout = layout
 
     @property
     def read_lease(self) -> ReadLease:
@@ -100,7 +105,7 @@ class JournalSet:
     async def start_segment(self, first: TxId) -> None:
         """Begin a segment on the quorum, then in every directory, those that failed included."""
         await self._quorum.start_segment(first)
-        self._copies.hand(Start(first))
+        self._copies.hand(Start(first, self._layout))
 
     def begin(self, first: TxId, count: int, records: bytes, ended: Ended) -> None:
         """Send edits to quorum and directories; call ``ended`` when the quorum has them."""

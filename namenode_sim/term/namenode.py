@@ -337,7 +337,7 @@ class NameNode:
     async def _open_log(self, action: role.OpenLog) -> None:
         writer = self.writer
         assert writer is not None  # an attempt that drops it is cancelled before
-        edit_log = EditLog(writer, on_failure=self.end_because)
+        edit_log = EditLog(writer, on_failure=self.end_because, layout_version=self._journal.layout)
         try:
             mark = await edit_log.open(action.first_txid)
         except asyncio.CancelledError:

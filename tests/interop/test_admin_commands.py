@@ -1,5 +1,7 @@
 """What administrators call with Hadoop's own, unmodified programs, on a whole cluster of ours."""
 
+import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,3 +44,48 @@ def test_both_namenodes_save_their_namespaces(ours: OurCluster, tmp_path: Path) 
     assert (tmp_path / newest.name).read_bytes() == newest.read_bytes()
     ours.dfsadmin("-safemode", "leave")
     ours.shell("-mkdir", "/saved/more")
+
+
+def stat(ours: OurCluster, path: str) -> int:
+    """Return a modification time in milliseconds since 1970."""
+    return int(ours.shell("-stat", "%Y", path))
+
+
+def test_snapshots_have_their_times_here_after_a_failover_and_in_java(
+    ours: OurCluster, tmp_path: Path
+) -> None:
+    began = time.time() * 1000
+    ours.shell("-mkdir", "-p", "/timed/d")
+    ours.dfsadmin("-allowSnapshot", "/timed")
+    for name in ("kept", "old", "gone"):
+        ours.shell("-createSnapshot", "/timed", name)
+    ours.shell("-renameSnapshot", "/timed", "old", "new")
+    ours.shell("-deleteSnapshot", "/timed", "gone")
+    paths = ("/timed/.snapshot/kept", "/timed/.snapshot/new", "/timed")
+    times = {path: stat(ours, path) for path in paths}
+    assert all(began - 1 <= shown <= time.time() * 1000 for shown in times.values())
+    ours.dfsadmin("-rollEdits")
+    segments = sorted(ours.cluster.layout.edits_dir("jn1").rglob("edits_*[0-9]-*[0-9]"))
+    ours.hadoop.print_edits(segments[-1], tmp_path / "edits.xml")
+    edits = (tmp_path / "edits.xml").read_text()
+    assert "<EDITS_VERSION>-67</EDITS_VERSION>" in edits
+    assert edits.count("<MTIME>") == 5
+    java = java_from(ours, segments, tmp_path / "java")
+    for name in ("kept", "new"):
+        shown = times[f"/timed/.snapshot/{name}"]
+        assert f"<name>{name}</name><mtime>{shown}</mtime>" in java
+    ours.cluster.kill(ours.cluster.wait_for_active())
+    assert {path: stat(ours, path) for path in paths} == times
+    ours.cluster.heal()
+
+
+def java_from(ours: OurCluster, segments: list[Path], folder: Path) -> str:
+    """Let Hadoop's NameNode start from our oldest image and edits; return the image it saves."""
+    current = folder / "current"
+    shutil.copytree(ours.cluster.layout.name_dir("nn1") / "current", current)
+    for path in (*sorted(current.glob("fsimage_*"))[2:], *current.glob("edits_*")):
+        path.unlink()
+    for segment in segments:
+        shutil.copy(segment, current)
+    ours.hadoop.save_again(folder)
+    return ours.hadoop.print_image(sorted(current.glob("fsimage_" + "[0-9]" * 19))[-1])

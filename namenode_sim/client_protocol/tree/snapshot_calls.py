@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from ha.rpc.java_names import PATH_IS_NOT_DIRECTORY
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import HdfsFileStatusProto
-from journal.model import LAYOUT_VERSION
 from namenode_sim.client_protocol.words import errors, paths, permissions
 from namenode_sim.client_protocol.words.model import EditPlan, Scene
 from namenode_sim.client_protocol.words.permissions import find
@@ -31,7 +30,7 @@ def _time(scene: Scene) -> int | None:
 
     Otherwise it must not be used: a standby would not know it (HDFS-15566).
     """
-    return scene.now_ms if LAYOUT_VERSION <= SNAPSHOT_TIME_LAYOUT else None
+    return scene.now_ms if scene.layout <= SNAPSHOT_TIME_LAYOUT else None
 
 
 def _directory(route: paths.Route) -> INodeDirectory:

@@ -7,6 +7,7 @@ from typing import NoReturn
 from google.protobuf.message import Message
 
 from ha.record import record
+from journal.model import LAYOUT_VERSION
 from namenode_sim.client_protocol.words.errors import FsError
 from namenode_sim.client_protocol.words.leases import LeaseTimes
 from namenode_sim.datanodes.cluster import Cluster
@@ -82,6 +83,8 @@ class Scene:
     leases: LeaseTimes
     cluster: Cluster
     settings: Settings = field(default=DEFAULT_SETTINGS)
+    layout: int = LAYOUT_VERSION
+    """That of the edits which are written."""
     changes: bool = False
     """Whether the call may change something: then paths into snapshots are refused."""
 

@@ -52,10 +52,11 @@ class MemoryLog:
     waited_for: list[TxId] = field(default_factory=list)
     confirmed_reads: int = 0
     superseded: bool = False
+    layout: int = LAYOUT_VERSION
 
     def append(self, op: Op) -> TxId:
         txid = TxId(len(self.frames) + 1)
-        self.frames.append(encode(op, txid))
+        self.frames.append(encode(op, txid, self.layout))
         return txid
 
     async def durable(self, txid: TxId) -> None:
@@ -87,11 +88,11 @@ class MemoryLog:
 
     def ops(self) -> list[Op]:
         """Return the edits as a standby reads them."""
-        return [op for _, op in decode_all(b"".join(self.frames), LAYOUT_VERSION)]
+        return [op for _, op in decode_all(b"".join(self.frames), self.layout)]
 
     def replayed(self) -> Namespace:
         namespace = Namespace.empty(SUPERUSER)
-        for txid, op in decode_all(b"".join(self.frames), LAYOUT_VERSION):
+        for txid, op in decode_all(b"".join(self.frames), self.layout):
             namespace.apply(txid, op)
         return namespace
 
@@ -215,9 +216,10 @@ def serve(
     namespace: Namespace | None = None,
     active: bool = True,
     minimum: int = 1,
+    layout: int = LAYOUT_VERSION,
 ) -> Served:
     """Return a new NameNode in memory; give a namespace to go on from one, as after a failover."""
-    log, gate = MemoryLog(), OpenGate()
+    log, gate = MemoryLog(layout=layout), OpenGate()
     served = namespace or Namespace.empty(SUPERUSER)
     cluster = Cluster("BP-1-127.0.0.1-1", BlockState(minimum=minimum), random.Random(1))
     cluster.belong_to(served)
@@ -231,6 +233,7 @@ def serve(
         cluster,
         settings=settings or Settings(),
         groups=NamedGroups(),
+        layout=layout,
     )
     if namespace is not None:
         log.frames = [b""] * namespace.last_applied
