@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final, Protocol, cast
 
 from ha.cluster import view
+from ha.cluster.agreement import CLOCK_FIELD, Skew, skews
 from ha.cluster.connections import ONE_EACH, Connections
 from ha.cluster.namenode_queries import ask_namenode
 from ha.cluster.query import Look, NoAnswer, fetch
@@ -31,6 +32,7 @@ _ZKFC_ENTRIES: Final = (
     "health", "health_reason", "elector", "zookeeper", "session_timeout_seconds", "in_election",
     "out_because", "fencing_methods", "takeover", "handing_over_from", "flapping",
     "fail_back_in_seconds", "health_changes", "daemon",
+    CLOCK_FIELD,
 )  # fmt: skip
 _JOURNALNODE_ENTRIES: Final = (
     "learner", "cluster_id", "promised_epoch", "writer_epoch", "committed_txid", "last_txid",
@@ -122,6 +124,19 @@ async def _zkfc(look: Look, node: NameNodeAddress) -> view.ZkfcRow:
         last_failure=_last_failure(page.get("last_attempt")),
         **entries(view.ZkfcRow, page, _ZKFC_ENTRIES),
     )
+
+
+async def ask_clocks(
+    configuration: Configuration, nameservice: str, *, seconds: float
+) -> tuple[Skew, ...]:
+    """Return how far the clocks of all ZKFCs are ahead of ours; nothing of those not reached."""
+    look = Look(seconds)
+    nodes = namenodes(configuration, nameservice)
+    try:
+        rows = await asyncio.gather(*(_zkfc(look, node) for node in nodes))
+    finally:
+        look.end()
+    return skews(rows)
 
 
 async def _knock(address: HostPort) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Final
 
 from ha.cluster import query
+from ha.cluster.agreement import CLOCK_FIELD
 from ha.cluster.daemon_fields import checkpoint_view
 from ha.cluster.files_view import files_of_hadoop, files_view
 from ha.cluster.view import HADOOP, NameNodeRow
@@ -21,6 +22,7 @@ _BLOCKS = "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystem"
 _OFF = ("", "OFF")
 _ENTRIES: Final = (
     "epoch", "last_txid", "journal", "activity", "progress", "read_lease_valid", "daemon",
+    CLOCK_FIELD,
 )  # fmt: skip
 
 

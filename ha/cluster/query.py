@@ -3,9 +3,11 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Mapping
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TypeVar, cast
 
+from ha.cluster.agreement import CLOCK_FIELD, ahead
 from ha.cluster.connections import ONE_EACH, Connections
 from ha.cluster.unreachable import ANSWERS_WITH_AN_ERROR, NO_ANSWER, NOT_RUNNING
 from ha.conf.topology import HostPort
@@ -121,7 +123,9 @@ async def fetch(address: HostPort) -> Mapping[str, object]:
 
 async def fetch_object(address: HostPort, target: str) -> Mapping[str, object]:
     """Fetch the JSON object at a path with its query.  Raises as ``fetch``."""
+    before = datetime.now(UTC)
     answer = await http_get(address, target, most_bytes=MAX_ANSWER_BYTES)
+    clock = ahead(answer.headers.get("date", ""), before, datetime.now(UTC))
     if answer.status == HTTPStatus.FORBIDDEN:
         why = answer.body[:MAX_ENTRY_CHARACTERS].decode("ascii", "replace").strip()
         raise ValueError(f"HTTP 403: {escaped(why)}")
@@ -133,7 +137,7 @@ async def fetch_object(address: HostPort, target: str) -> Mapping[str, object]:
         raise ValueError("its status page is nested too deeply") from failure
     if not isinstance(page, dict):
         raise ValueError("its status page is no JSON object")  # noqa: TRY004 - it is an answer's fault
-    return cast("Mapping[str, object]", page)
+    return {**cast("Mapping[str, object]", page), CLOCK_FIELD: clock}
 
 
 async def read_all(reader: asyncio.StreamReader) -> bytes:

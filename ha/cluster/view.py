@@ -36,6 +36,8 @@ class NameNodeRow:
     """Of the active: whether it may answer reads."""
     checkpoint: CheckpointView | None = None
     daemon: DaemonView | None = None
+    clock_ahead_seconds: float | None = None
+    """How far its clock is ahead of ours, by the Date of its page."""
     error: str | None = None
     note: str | None = None
 
@@ -93,6 +95,8 @@ class ZkfcRow:
     health_changes: tuple[HealthChange, ...] = ()
     """Its newest judgements of its NameNode, the newest first."""
     daemon: DaemonView | None = None
+    clock_ahead_seconds: float | None = None
+    """How far its clock is ahead of ours, by the Date of its page."""
     note: str | None = None
     error: str | None = None
 

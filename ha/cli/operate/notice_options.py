@@ -5,7 +5,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
@@ -13,7 +13,9 @@ import click
 
 from ha.cli.operate.plan import notice_results
 from ha.cli.zookeeper_session import CONNECT_SECONDS, visit
+from ha.cluster.agreement import CLOCK_ADVICE, clock_faults
 from ha.cluster.candidates import until
+from ha.cluster.daemon_queries import ask_clocks
 from ha.conf.errors import BadValue
 from ha.conf.keys.units import duration
 from ha.conf.own_user import own_user
@@ -21,7 +23,7 @@ from ha.console.cluster_options import ClusterCommand
 from ha.console.durations import span
 from ha.console.exit_codes import INTERRUPTED, OUTCOME_UNKNOWN
 from ha.console.options import Seconds
-from ha.console.result import Ending
+from ha.console.result import Ending, Reason
 from ha.daemon import event_loop
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.settings import ZooKeeperSettings
@@ -29,6 +31,8 @@ from ha.notices import store
 from ha.notices.model import BadNotice, Member, Pause, time_text
 
 POLL_SECONDS = 0.1
+CLOCKS_SECONDS = 1.0
+"""How long hosts are asked for their clocks, by which notices expire."""
 
 
 class Duration(click.ParamType[float]):
@@ -158,7 +162,7 @@ class NoticeChange:
         if self.obeyed_in_part and isinstance(own, Member) and own.drain_seen == self._since:
             return self.obeyed_in_part(own, message)
         running = await store.read_members(session, settings)
-        return notice_results.seen(
+        ending = notice_results.seen(
             self.command,
             message,
             running=len(running) if self.node is None else int(self.node in running),
@@ -166,6 +170,11 @@ class NoticeChange:
             target=self.node,
             holds=await self._holds(session, settings),
         )
+        clocks = await ask_clocks(
+            self.place.configuration, self.place.nameservice, seconds=CLOCKS_SECONDS
+        )
+        wrong = tuple(Reason("clock", fault, CLOCK_ADVICE) for fault in clock_faults(clocks))
+        return replace(ending, reasons=(*wrong, *ending.reasons))
 
     @property
     def _since(self) -> datetime | None:

@@ -61,14 +61,14 @@ def test_where_nobody_answers_only_that_is_said() -> None:
     [
         (2.0, None),
         (-2.0, None),
-        (2.5, "nn1 is 2.50 s ahead of this machine"),
-        (-2.5, "nn1 is 2.50 s behind this machine"),
+        (2.5, "the clock of nn1 on h1 is 2.50 s ahead of this machine's"),
+        (-2.5, "the clock of nn1 on h1 is 2.50 s behind this machine's"),
     ],
 )
 def test_a_clock_is_told_of_from_two_seconds_on_and_which_way_it_goes(
     skew: float, told: str | None
 ) -> None:
-    (one,) = check_clocks([("nn1", skew), ("nn2", None)])
+    (one,) = check_clocks([("nn1", "h1", skew), ("nn2", "h2", None)])
     assert one.found == (told or "1 daemons agree with this machine to 2 s")
 
 

@@ -7,6 +7,14 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import assert_never
 
+from ha.cluster.agreement import (
+    CLOCK_ADVICE,
+    CLOCK_SECONDS,
+    DRIFT_ADVICE,
+    Skew,
+    clock_faults,
+    configuration_drift,
+)
 from ha.cluster.candidates import Readiness, failover_blockers, ranked, readiness, until
 from ha.cluster.check_result import Finding, fail, ok, unknown, warn
 from ha.cluster.files_view import problems_of_files
@@ -14,7 +22,7 @@ from ha.cluster.problems import formatting, no_answer_message
 from ha.cluster.unreachable import Absence, absence_of, ask_again, is_silence
 from ha.cluster.view import ClusterView
 from ha.cluster.zookeeper_view import second_zkfc_text
-from ha.console.durations import since, span
+from ha.console.durations import since
 from ha.notices.model import FailoverKind, FailoverResult
 
 FEW_MEMBERS = 3
@@ -25,8 +33,6 @@ FAR_BEHIND = 10_000
 LONG_PAUSE = timedelta(hours=4)
 FLAPPING_COUNT = 3
 FLAPPING_WINDOW = timedelta(minutes=10)
-CLOCK_SECONDS = 2.0
-"""HTTP's Date has whole seconds, so that a smaller difference cannot be seen."""
 
 
 def check_cluster(view: ClusterView) -> Iterator[Finding]:
@@ -41,6 +47,8 @@ def check_cluster(view: ClusterView) -> Iterator[Finding]:
     yield from _journal(view)
     for one in view.certificates:
         yield warn("certificate", one, "nnha security rotate")
+    if drift := configuration_drift(view):
+        yield warn("configuration", drift, DRIFT_ADVICE)
     if view.automatic_failover:
         yield from _zookeeper(view)
         yield from _zkfcs(view)
@@ -48,21 +56,15 @@ def check_cluster(view: ClusterView) -> Iterator[Finding]:
         yield _history(view)
 
 
-def check_clocks(skews: Sequence[tuple[str, float | None]]) -> Iterator[Finding]:
-    """Judge by how many seconds each daemon's clock is ahead of ours; None: not reported."""
-    told = [(name, skew) for name, skew in skews if skew is not None]
-    bad = [(name, skew) for name, skew in told if abs(skew) > CLOCK_SECONDS]
-    for name, skew in bad:
-        way = "ahead of" if skew > 0 else "behind"
-        yield warn(
-            "clocks",
-            f"{name} is {span(abs(skew))} {way} this machine",
-            "run NTP or chrony everywhere: pauses and drains expire by the wall clock",
-        )
+def check_clocks(found: Sequence[Skew]) -> Iterator[Finding]:
+    """Judge the clocks of this machine and of the hosts whose daemons answered."""
+    faults = tuple(clock_faults(found))
+    told = sum(skew is not None for _, _, skew in found)
+    yield from (warn("clocks", one, CLOCK_ADVICE) for one in faults)
     if not told:
         yield unknown("clocks", "no daemon's status page answers from here")
-    elif not bad:
-        yield ok("clocks", f"{len(told)} daemons agree with this machine to {CLOCK_SECONDS:g} s")
+    elif not faults:
+        yield ok("clocks", f"{told} daemons agree with this machine to {CLOCK_SECONDS:g} s")
 
 
 def _roles(view: ClusterView) -> Finding:

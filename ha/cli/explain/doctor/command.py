@@ -3,8 +3,6 @@
 import asyncio
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 import click
 from rich.text import Text
@@ -13,18 +11,16 @@ from ha.cli.explain.doctor import local
 from ha.cli.explain.doctor.cluster import check_clocks, check_cluster
 from ha.cli.explain.doctor.move import ask_namenodes, check_move
 from ha.cli.explain.doctor.znodes import check_znodes
+from ha.cluster.agreement import skews
 from ha.cluster.check_result import Finding, Severity
 from ha.cluster.daemon_queries import look_at
-from ha.cluster.query import MAX_ANSWER_BYTES
 from ha.conf.keys import cluster as keys
-from ha.conf.topology import HostPort, namenodes
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.exit_codes import DONE, UNHEALTHY, UNREACHABLE
 from ha.console.library_logs import silence_libraries
 from ha.console.output import plain, show
 from ha.console.result import API_VERSION
 from ha.daemon import event_loop
-from ha.daemon.http.http_get import http_get
 
 LOOK_SECONDS = 3.0
 _STYLE = {
@@ -56,10 +52,9 @@ async def _check(place: ClusterCommand) -> tuple[list[Finding], bool]:
     """Return all findings, and whether a process gave no answer."""
     configuration, nameservice = place.configuration, place.nameservice
     automatic = configuration.get(keys.AUTO_FAILOVER, nameservice=nameservice)
-    view, names, skews, facts, znodes = await asyncio.gather(
+    view, names, facts, znodes = await asyncio.gather(
         look_at(configuration, nameservice, deadline_seconds=place.timeout_seconds),
         local.check_names(configuration, nameservice),
-        _skews(place),
         ask_namenodes(configuration, nameservice, seconds=LOOK_SECONDS),
         check_znodes(place, seconds=place.timeout_seconds) if automatic else _nothing(),
     )
@@ -70,7 +65,7 @@ async def _check(place: ClusterCommand) -> tuple[list[Finding], bool]:
     found += check_cluster(view)
     found += znodes
     found += check_move(configuration, nameservice, facts)
-    found += check_clocks(skews)
+    found += check_clocks(skews((*view.namenodes, *view.zkfcs)))
     found += local.check_fencing(configuration, nameservice) if automatic else ()
     found += local.check_credentials(configuration, nameservice)
     found += local.check_machine()
@@ -79,31 +74,6 @@ async def _check(place: ClusterCommand) -> tuple[list[Finding], bool]:
 
 async def _nothing() -> list[Finding]:
     return []
-
-
-async def _skews(place: ClusterCommand) -> Sequence[tuple[str, float | None]]:
-    nodes = namenodes(place.configuration, place.nameservice)
-    pages = [(f"NameNode {node.namenode}", node.http) for node in nodes]
-    pages += [(f"ZKFC of {node.namenode}", node.zkfc_http) for node in nodes]
-    found = await asyncio.gather(*(_skew(address, place.timeout_seconds) for _, address in pages))
-    return [(name, skew) for (name, _), skew in zip(pages, found, strict=True)]
-
-
-async def _skew(address: HostPort, seconds: float) -> float | None:
-    """Return the seconds that its clock is ahead of ours, by the Date of its answer."""
-    try:
-        before = datetime.now(UTC)
-        answer = await http_get(
-            address, "/status", most_bytes=MAX_ANSWER_BYTES, deadline_seconds=seconds, cut=True
-        )
-        after = datetime.now(UTC)
-        theirs = parsedate_to_datetime(answer.headers.get("date", "")).astimezone(UTC)
-    except (OSError, ValueError):
-        return None
-    if theirs > after:
-        return (theirs - after).total_seconds()
-    # Date is cut to whole seconds: it may be up to one behind a clock that is right.
-    return min(0.0, (theirs - before).total_seconds() + 1.0)
 
 
 def _as_json(place: ClusterCommand, findings: Sequence[Finding]) -> Mapping[str, object]:
