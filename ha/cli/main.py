@@ -248,12 +248,23 @@ class LazyGroup(click.Group):
         """Run the command; Ctrl-C ends it with one line and exit code 130."""
         with interruptible(), report_unwritten_output():
             try:
-                return super().invoke(ctx)
-            except ModuleNotFoundError as error:
-                # Found missing only when it was needed.
-                if told := needed_extra(ctx.invoked_subcommand or "", error.name):
-                    raise click.UsageError(told) from error
-                raise
+                return self._run(ctx)
+            except click.UsageError as wrong:
+                # click prints the usage first, and what is wrong below it.
+                click.echo(f"Error: {wrong.format_message()}", err=True)
+                if wrong.ctx is not None:
+                    click.echo(wrong.ctx.get_usage(), err=True)
+                    click.echo(f"Try '{wrong.ctx.command_path} --help' for help.", err=True)
+                ctx.exit(wrong.exit_code)
+
+    def _run(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own shape
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            # Found missing only when it was needed.
+            if told := needed_extra(ctx.invoked_subcommand or "", error.name):
+                raise click.UsageError(told) from error
+            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the table, without importing any."""

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
+from ha.conf.keys.cluster import NAMESERVICE_ID
 from ha.conf.topology import HostPort, JournalUri, namenodes, nameservice_of, shared_edits
 from ha.console.exit_codes import REFUSED, UNREACHABLE, USAGE
 from ha.console.options import configuration, timeout_option
@@ -55,6 +56,7 @@ def about_a_journal(command: Callable[..., None]) -> Callable[..., None]:
 
     @configuration
     @timeout_option(ASK_SECONDS)
+    @click.option("-ns", "--nameservice", default=None, help="Which nameservice, if several.")
     @click.option(
         "-o",
         "--output",
@@ -70,10 +72,12 @@ def about_a_journal(command: Callable[..., None]) -> Callable[..., None]:
         conf_dir: Path | None,
         overrides: Sequence[str],
         timeout_seconds: float,
+        nameservice: str | None,
         **own: Any,  # noqa: ANN401 - the command's own options, of click's making
     ) -> None:
         try:
-            command(place=_place_of(conf_dir, overrides, timeout_seconds), **own)
+            named = [] if nameservice is None else [f"{NAMESERVICE_ID.name}={nameservice}"]
+            command(place=_place_of(conf_dir, [*overrides, *named], timeout_seconds), **own)
         except NotDone as end:
             end.tell(f"journal {click.get_current_context().info_name}", own["output"])
             raise

@@ -3,7 +3,7 @@
 import difflib
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import wraps
@@ -23,13 +23,14 @@ from ha.conf.configuration import Configuration, load_configuration, nodes_of
 from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import HAZARDS
 from ha.conf.ignored import ignored
-from ha.conf.keys.cluster import NAMENODES, NAMESERVICES, ZKFC_PORT
+from ha.conf.keys.cluster import NAMENODES, NAMESERVICE_ID, NAMESERVICES, ZKFC_PORT
 from ha.conf.keys.key import Key, Scope
 from ha.conf.keys.table import KEYS
 from ha.conf.keys.unused import NOT_USED, reason_not_used
 from ha.conf.listening import BIND_HOSTS, Door, door_of
 from ha.conf.secrets import shown_value
 from ha.conf.spelling import split_suffix
+from ha.conf.topology import namenode as namenode_of
 from ha.conf.topology import namenode_ids, nameservice_of
 from ha.console.exit_codes import DONE, REFUSED, UNHEALTHY, USAGE
 from ha.console.options import configuration as configuration_options
@@ -63,6 +64,12 @@ def config(ctx: click.Context, *, conf_dir: Path | None, overrides: tuple[str, .
     ctx.obj = Given(conf_dir, overrides)
 
 
+OUTPUT = click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table")
+NAMESERVICE = click.option(
+    "-ns", "--nameservice", default=None, help="Which nameservice, if several."
+)
+
+
 def _about_the_configuration(function: Callable[..., None]) -> Callable[..., None]:
     """Add --conf-dir and -D after a subcommand's name, as with every command.
 
@@ -91,12 +98,24 @@ def _about_the_configuration(function: Callable[..., None]) -> Callable[..., Non
 
 
 @config.command()
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table")
+@OUTPUT
 @click.option("--all", "everything", is_flag=True, help="Also keys with their default values.")
+@NAMESERVICE
 @_about_the_configuration
-def show(configuration: Configuration, *, output: str, everything: bool) -> None:
-    """List every key that is set, with the file and line that set it."""
-    rows = [_set_key(configuration, name) for name in sorted(configuration.settings)]
+def show(
+    configuration: Configuration, *, output: str, everything: bool, nameservice: str | None
+) -> None:
+    """List every key that is set, with the file and line that set it.
+
+    With --nameservice those that are another nameservice's own are left out.
+    """
+    _about(configuration, nameservice)
+    nodes = nodes_of(configuration)
+    rows = [
+        _set_key(configuration, name)
+        for name in sorted(configuration.settings)
+        if nameservice is None or split_suffix(name, nodes)[1][:1] in ((), (nameservice,))
+    ]
     if everything:
         rows += [
             Shown(key.name, shown_value(key.name, key.default), "default", known=True)
@@ -120,20 +139,36 @@ def show(configuration: Configuration, *, output: str, everything: bool) -> None
     sys.exit(DONE)
 
 
+Rows = list[tuple[str, str]]
+"""What is said of a key: labels with their texts."""
+
+
 @config.command()
 @click.argument("key")
 @click.option("-ns", "--nameservice", default=None, help="The value for this nameservice.")
 @click.option("-nn", "--namenode", default=None, help="The value for this NameNode.")
+@OUTPUT
 @_about_the_configuration
 def explain(
-    configuration: Configuration, *, key: str, nameservice: str | None, namenode: str | None
+    configuration: Configuration,
+    *,
+    key: str,
+    nameservice: str | None,
+    namenode: str | None,
+    output: str,
 ) -> None:
     """Say what a key is for, which value is in effect, and why that one."""
+    about = _about(configuration, nameservice)
+    if namenode is not None:
+        _or_refuse(lambda: namenode_of(about, nameservice or nameservice_of(about), namenode))
     found = KEYS.get(key)
     where = {"nameservice": nameservice, "namenode": namenode}
     if found is None:
         found, where = _before_suffix(configuration, key) or (None, where)
-    if found is None and _explained_as_not_used(configuration, key):
+    if found is None and (reason := _why_not_used(configuration, key)):
+        held = configuration.settings.get(key)
+        rows = [("set by", str(held.origin) if held else "(not set)")]
+        _print(output, key, f"known to Hadoop, not used by nnha, because {reason}", rows)
         sys.exit(DONE)
     if found is None:
         near = [name for name in KEYS if key and (key in name or key.startswith(f"{name}."))][:5]
@@ -141,38 +176,76 @@ def explain(
         hint = f" Known: {', '.join(near)}." if near else " See: nnha config show --all."
         click.echo(f"nnha config: nnha reads no key {key!r}.{hint}", err=True)
         sys.exit(REFUSED)
-    _introduce(found)
+    rows, code = _introduction(found), DONE
     try:
-        value = configuration.get(found, **where)
+        rows += _effect(configuration, key, found, where)
     except ConfigurationError as error:
-        click.echo(f"  in effect        none: {error}")
-        sys.exit(UNHEALTHY)
-    shown = "(not set)" if value is None else shown_value(key, str(value))
-    because = configuration.where(found, **where)
-    doors = list(_listeners(configuration, found, **where))
-    if found in BIND_HOSTS and not configuration.is_set(found, **where) and doors:
-        shown, because = _chosen(found, shown, because, doors)
-    lines = shown.splitlines() or [""]
-    click.echo(f"  in effect        {lines[0]}")
-    for line in lines[1:]:
-        click.echo(f"                   {line}")
-    click.echo(f"  because of       {because}")
-    for owner, door in doors:
-        if (str(door.address), door.why) != (shown, because):
-            click.echo(f"  listens on       {door.address}{owner}: {door.why}")
-    sys.exit(DONE)
+        rows, code = [*rows, ("in effect", f"none: {error}")], UNHEALTHY
+    _print(output, found.name, found.doc or "a key of Hadoop", rows)
+    sys.exit(code)
 
 
-def _introduce(key: Key[Any]) -> None:
-    """Print what a key is for, and how it may be set."""
-    click.echo(f"{key.name}\n  {key.doc or 'a key of Hadoop'}")
-    for hazard in HAZARDS:
-        if hazard.key.name == key.name:
-            click.echo(
-                f"  not honoured     {hazard.meaning}; if asked for, {blocked_daemons_text(hazard)}"
-            )
-    click.echo(f"  may be set as    {_forms(key)}")
-    click.echo(f"  default          {key.default or '(not set)'}")
+def _effect(
+    configuration: Configuration, name: str, key: Key[Any], where: Mapping[str, str | None]
+) -> Rows:
+    """Return the value in effect, why that one, and the listeners that it decides about."""
+    value = configuration.get(key, **where)
+    shown = "(not set)" if value is None else shown_value(name, str(value))
+    because = configuration.where(key, **where)
+    doors = list(_listeners(configuration, key, **where))
+    if key in BIND_HOSTS and not configuration.is_set(key, **where) and doors:
+        shown, because = _chosen(key, shown, because, doors)
+    listeners = [
+        ("listens on", f"{door.address}{owner}: {door.why}")
+        for owner, door in doors
+        if (str(door.address), door.why) != (shown, because)
+    ]
+    return [("in effect", shown), ("because of", because), *listeners]
+
+
+def _print(output: str, name: str, purpose: str, rows: Rows) -> None:
+    if output == "json":
+        facts: dict[str, object] = {label.replace(" ", "_"): text for label, text in rows}
+        facts["listens_on"] = [text for label, text in rows if label == "listens on"]
+        _print_json("config explain", {"key": name, "purpose": purpose, **facts})
+        return
+    click.echo(f"{name}\n  {purpose}")
+    for label, text in rows:
+        first, *more = text.splitlines() or [""]
+        click.echo(f"  {label:<16} {first}")
+        for line in more:
+            click.echo(f"{'':<19}{line}")
+
+
+def _print_json(command: str, facts: Mapping[str, object]) -> None:
+    click.echo(json.dumps({"apiVersion": API_VERSION, "command": command, **facts}, indent=2))
+
+
+def _about(configuration: Configuration, nameservice: str | None) -> Configuration:
+    """Return the configuration as of this nameservice; end the command if there is none."""
+    if nameservice is None:
+        return configuration
+    about = configuration.with_overrides([f"{NAMESERVICE_ID.name}={nameservice}"])
+    _or_refuse(lambda: nameservice_of(about))
+    return about
+
+
+def _or_refuse(ask: Callable[[], object]) -> None:
+    try:
+        ask()
+    except ConfigurationError as error:
+        click.echo(f"nnha config: {error}", err=True)
+        sys.exit(REFUSED)
+
+
+def _introduction(key: Key[Any]) -> Rows:
+    """Return how a key may be set, and what of it is not honoured."""
+    refused = [
+        ("not honoured", f"{one.meaning}; if asked for, {blocked_daemons_text(one)}")
+        for one in HAZARDS
+        if one.key.name == key.name
+    ]
+    return [*refused, ("may be set as", _forms(key)), ("default", str(key.default or "(not set)"))]
 
 
 def _chosen(
@@ -204,15 +277,9 @@ def _listeners(
                 yield from [] if door is None else [(f" of {one}", door)]
 
 
-def _explained_as_not_used(configuration: Configuration, name: str) -> bool:
+def _why_not_used(configuration: Configuration, name: str) -> str | None:
     base = split_suffix(name, nodes_of(configuration))[0]
-    reason = reason_not_used(name) or reason_not_used(base)
-    if reason is None:
-        return False
-    click.echo(f"{name}\n  known to Hadoop, not used by nnha, because {reason}")
-    held = configuration.settings.get(name)
-    click.echo(f"  set by           {held.origin if held else '(not set)'}")
-    return True
+    return reason_not_used(name) or reason_not_used(base)
 
 
 def _before_suffix(
@@ -230,37 +297,43 @@ def _before_suffix(
 
 
 @config.command()
+@OUTPUT
+@click.option("--strict", is_flag=True, help="Warnings count as problems: for CI.")
+@NAMESERVICE
 @_about_the_configuration
-def validate(configuration: Configuration) -> None:
+def validate(
+    configuration: Configuration, *, output: str, strict: bool, nameservice: str | None
+) -> None:
     """Read every key, every address and the fencing methods as the daemons would.
 
-    Exits 0 if all can be used, 8 if not; warnings, and settings that nnha does not use, are shown
-    and do not change the exit code.
+    Exits 0 if all can be used, 8 if not; warnings (a misspelt key) are shown, and change the exit
+    code with --strict only; settings that nnha does not use are shown and never do.
     """
-    problems = problems_of(configuration)
-    for problem in problems:
-        click.echo(f"problem: {problem}", err=True)
-    _warn(configuration)
-    for left in variables_left(configuration):
-        click.echo(f"warning: {left}", err=True)
-    _doubt_clients(configuration)
-    for one in ignored(configuration):
-        click.echo(f"ignored: {one}", err=True)
-    if problems:
-        count = len(problems)
+    about = _about(configuration, nameservice)
+    problems = problems_of(about)
+    warnings = [*about.warnings, *variables_left(about), *_doubts_of_clients(about)]
+    unused = list(map(str, ignored(about)))
+    count = len(problems) + (len(warnings) if strict else 0)
+    if output == "json":
+        facts = {"problems": problems, "warnings": warnings, "ignored": unused}
+        _print_json("config validate", {"settings": len(about.settings), **facts})
+        sys.exit(UNHEALTHY if count else DONE)
+    for kind, texts in (("problem", problems), ("warning", warnings), ("ignored", unused)):
+        for text in texts:
+            click.echo(f"{kind}: {text}", err=True)
+    if count:
         click.echo(f"{count} problem{'s' if count > 1 else ''}; nothing was changed.", err=True)
         sys.exit(UNHEALTHY)
     click.echo(f"{len(configuration.settings)} settings can be used.")
     sys.exit(DONE)
 
 
-def _doubt_clients(configuration: Configuration) -> None:
-    """Warn of a missing key that only Hadoop's clients need, to find the active."""
+def _doubts_of_clients(configuration: Configuration) -> Iterator[str]:
+    """Yield a warning for a missing key that only Hadoop's clients need, to find the active."""
     for name in without_client_proxy(configuration):
-        click.echo(
-            f"warning: {CLIENT_PROXY}.{name} is not set: Hadoop's clients take hdfs://{name} for a "
-            f"host's name without it; set it to {USUAL_PROXY}",
-            err=True,
+        yield (
+            f"{CLIENT_PROXY}.{name} is not set: Hadoop's clients take hdfs://{name} for a host's "
+            f"name without it; set it to {USUAL_PROXY}"
         )
 
 

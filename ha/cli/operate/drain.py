@@ -9,6 +9,7 @@ from ha.cli.operate.look import LOOK_SECONDS, look_and_plan
 from ha.cli.operate.plan.drain import may_have_to_hand_over, refusal
 from ha.cli.operate.plan.handover import judged
 from ha.cluster.view import ClusterView
+from ha.conf import topology
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.completion import namenode_ids
 from ha.console.library_logs import silence_libraries
@@ -46,13 +47,15 @@ def drain(  # noqa: PLR0913 - its options
     silence_libraries()
     if ends and (for_seconds is not None or until_ended or anyway):
         raise click.UsageError("--end cannot be combined with --for, --until-ended or --anyway.")
-    notice = (
-        None
-        if ends
-        else notice_options.notice_of(
+    try:
+        notice = None if ends else notice_options.notice_of(
             for_seconds=for_seconds, until_ended=until_ended, reason=reason
-        )
-    )
+        )  # fmt: skip
+    except click.UsageError:
+        # A NameNode that there is not is the greater mistake, and known without asking.
+        if node in topology.namenode_ids(place.configuration, place.nameservice):
+            raise
+        notice = None
     view = look_and_plan(
         place,
         lambda view: refusal(view, node, ends=ends, anyway=anyway) or view,
