@@ -88,6 +88,7 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
     },
     "HAServiceProtocol": {
         "getServiceStatus": _may(ZKFC, NN, ADMIN, OPERATOR, CHECKPOINTER),
+        "refreshNodes": _audited(CLIENT, ADMIN),
         "monitorHealth": _may(ZKFC, NN, ADMIN, OPERATOR),
         "transitionToActive": _audited(ZKFC, ADMIN),
         "transitionToStandby": _audited(ZKFC, ADMIN),

@@ -1484,6 +1484,36 @@ class SaveNamespaceResponseProto(_message.Message):
 Global___SaveNamespaceResponseProto: _TypeAlias = SaveNamespaceResponseProto  # noqa: Y015
 
 @_typing.final
+class RefreshNodesRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RefreshNodesRequestProto: _TypeAlias = RefreshNodesRequestProto  # noqa: Y015
+
+@_typing.final
+class RefreshNodesResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RefreshNodesResponseProto: _TypeAlias = RefreshNodesResponseProto  # noqa: Y015
+
+@_typing.final
 class RollEditsRequestProto(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -3254,6 +3284,224 @@ class GetEnclosingRootResponseProto(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetEnclosingRootResponseProto: _TypeAlias = GetEnclosingRootResponseProto  # noqa: Y015
+
+@_typing.final
+class AddCacheDirectiveRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INFO_FIELD_NUMBER: _builtins.int
+    CACHEFLAGS_FIELD_NUMBER: _builtins.int
+    cacheFlags: _builtins.int
+    @_builtins.property
+    def info(self) -> _hdfs_types_pb2.CacheDirectiveInfoProto: ...
+    def __init__(
+        self,
+        *,
+        info: _hdfs_types_pb2.CacheDirectiveInfoProto | None = ...,
+        cacheFlags: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cacheFlags", b"cacheFlags", "info", b"info"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cacheFlags", b"cacheFlags", "info", b"info"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AddCacheDirectiveRequestProto: _TypeAlias = AddCacheDirectiveRequestProto  # noqa: Y015
+
+@_typing.final
+class AddCacheDirectiveResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.int
+    def __init__(
+        self,
+        *,
+        id: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AddCacheDirectiveResponseProto: _TypeAlias = AddCacheDirectiveResponseProto  # noqa: Y015
+
+@_typing.final
+class ModifyCacheDirectiveRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INFO_FIELD_NUMBER: _builtins.int
+    CACHEFLAGS_FIELD_NUMBER: _builtins.int
+    cacheFlags: _builtins.int
+    @_builtins.property
+    def info(self) -> _hdfs_types_pb2.CacheDirectiveInfoProto: ...
+    def __init__(
+        self,
+        *,
+        info: _hdfs_types_pb2.CacheDirectiveInfoProto | None = ...,
+        cacheFlags: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cacheFlags", b"cacheFlags", "info", b"info"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cacheFlags", b"cacheFlags", "info", b"info"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ModifyCacheDirectiveRequestProto: _TypeAlias = ModifyCacheDirectiveRequestProto  # noqa: Y015
+
+@_typing.final
+class ModifyCacheDirectiveResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ModifyCacheDirectiveResponseProto: _TypeAlias = ModifyCacheDirectiveResponseProto  # noqa: Y015
+
+@_typing.final
+class RemoveCacheDirectiveRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.int
+    def __init__(
+        self,
+        *,
+        id: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemoveCacheDirectiveRequestProto: _TypeAlias = RemoveCacheDirectiveRequestProto  # noqa: Y015
+
+@_typing.final
+class RemoveCacheDirectiveResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemoveCacheDirectiveResponseProto: _TypeAlias = RemoveCacheDirectiveResponseProto  # noqa: Y015
+
+@_typing.final
+class AddCachePoolRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INFO_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def info(self) -> _hdfs_types_pb2.CachePoolInfoProto: ...
+    def __init__(
+        self,
+        *,
+        info: _hdfs_types_pb2.CachePoolInfoProto | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["info", b"info"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["info", b"info"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AddCachePoolRequestProto: _TypeAlias = AddCachePoolRequestProto  # noqa: Y015
+
+@_typing.final
+class AddCachePoolResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AddCachePoolResponseProto: _TypeAlias = AddCachePoolResponseProto  # noqa: Y015
+
+@_typing.final
+class ModifyCachePoolRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INFO_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def info(self) -> _hdfs_types_pb2.CachePoolInfoProto: ...
+    def __init__(
+        self,
+        *,
+        info: _hdfs_types_pb2.CachePoolInfoProto | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["info", b"info"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["info", b"info"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ModifyCachePoolRequestProto: _TypeAlias = ModifyCachePoolRequestProto  # noqa: Y015
+
+@_typing.final
+class ModifyCachePoolResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ModifyCachePoolResponseProto: _TypeAlias = ModifyCachePoolResponseProto  # noqa: Y015
+
+@_typing.final
+class RemoveCachePoolRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POOLNAME_FIELD_NUMBER: _builtins.int
+    poolName: _builtins.str
+    def __init__(
+        self,
+        *,
+        poolName: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["poolName", b"poolName"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["poolName", b"poolName"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemoveCachePoolRequestProto: _TypeAlias = RemoveCachePoolRequestProto  # noqa: Y015
+
+@_typing.final
+class RemoveCachePoolResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemoveCachePoolResponseProto: _TypeAlias = RemoveCachePoolResponseProto  # noqa: Y015
 
 @_typing.final
 class ListCachePoolsRequestProto(_message.Message):

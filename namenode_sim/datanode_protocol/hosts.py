@@ -14,18 +14,18 @@ from typing import Final
 
 import structlog
 
+from journal.model import TxId
 from namenode_sim.datanode_protocol.gone import GoneStorages
+from namenode_sim.datanode_protocol.leaving import Leaving, LeavingRules, Progress
 from namenode_sim.datanode_protocol.slices import in_slices
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.errors import BadHosts, NotIncluded
 from namenode_sim.datanodes.membership.admin import AFTER, asked_state, unproven_state
 from namenode_sim.datanodes.membership.host_lists import (
-    ALL_HOSTS,
     HostLists,
     json_lists,
     text_lists,
 )
-from namenode_sim.datanodes.membership.leaving import Leaving, LeavingRules, Progress
 from namenode_sim.datanodes.model import AdminState, DatanodeId, Node
 from namenode_sim.datanodes.redundancy import Redundancy
 
@@ -99,7 +99,7 @@ class Hosts:
     """Owns what the hosts files say, and the states of the DataNodes that follow from it.
 
     ``read`` returns the lists, in a thread; without it all may register, and none leaves.
-    ``drop`` has a DataNode count as dead.
+    ``drop`` has a DataNode count as dead; ``durable`` returns the last durable edit of an active.
     """
 
     def __init__(
@@ -110,20 +110,24 @@ class Hosts:
         rules: HostRules,
         *,
         drop: Callable[[Node], None],
+        durable: Callable[[], TxId | None],
         clock: Callable[[], float],
     ) -> None:
         self._cluster, self._gone, self._rules = cluster, gone, rules
-        self._drop, self._clock = drop, clock
+        self._drop, self._durable, self._clock = drop, durable, clock
         self._leaving = Leaving(cluster, redundancy, rules.leaving)
         self.read: Callable[[], HostLists] | None = None
         self.wall_clock: Callable[[], float] = time.time
-        self.lists = ALL_HOSTS
         self.progress: dict[str, Progress] = {}
         self._next_look = clock()
         self._reading = asyncio.Lock()
         self._to_read = asyncio.Event()
 
     # ---- what is asked ----
+
+    @property
+    def lists(self) -> HostLists:
+        return self._cluster.hosts
 
     def check(self, who: DatanodeId) -> None:
         """Refuse a DataNode that is not on the include list.
@@ -174,7 +178,7 @@ class Hosts:
 
     def apply(self, lists: HostLists) -> None:
         """Follow lists: DataNodes that are not included count as dead, others change state."""
-        self.lists = lists
+        self._cluster.hosts = lists
         for node in list(self._cluster.nodes.values()):
             if lists.includes(node.id):
                 self._follow(node)
@@ -193,6 +197,10 @@ class Hosts:
         if state is before:
             return
         self.progress.pop(node.id.uuid, None)
+        if state is AdminState.NORMAL and before in AFTER.values():
+            # Bad schedule: it was switched off and its disks replaced while it was not needed, and
+            # it is asked to serve before it reports.
+            self._cluster.blocks.registered(node.id.uuid)
         self._cluster.set_admin(node, state)
         log.info(
             "hosts.state",
@@ -212,6 +220,7 @@ class Hosts:
             if self._to_read.is_set():
                 await self._read_for_term()
             self.expire()
+            self.settle()
             if self._clock() >= self._next_look:
                 self._next_look = self._clock() + self._rules.look_seconds
                 await self.look()
@@ -246,8 +255,21 @@ class Hosts:
                 return
             goes_on = partial(self._is_same, node, (term, node.admin, node.registrations))
             progress = self.progress.setdefault(node.id.uuid, Progress())
-            looked = await in_slices(self._leaving.look(node, progress), goes_on)
-            if looked and goes_on() and self._leaving.may_go(node, progress):
+            await in_slices(self._leaving.look(node, progress), goes_on)
+        self.settle()
+
+    def settle(self) -> None:
+        """Say that DataNodes may go, once the edits by which their blocks are safe are durable.
+
+        Bad schedule: a file is deleted, nothing needs the only replica of its block, and the edit
+        is lost with this active.
+        """
+        durable = self._durable()
+        for uuid, progress in list(self.progress.items()):
+            node = self._cluster.nodes.get(uuid)
+            if node is None or durable is None or durable < progress.proven:
+                continue
+            if node.admin in AFTER and self._leaving.may_go(node, progress):
                 self._set(node, AFTER[node.admin])
 
     def _is_same(self, node: Node, was: tuple[int, AdminState, int]) -> bool:

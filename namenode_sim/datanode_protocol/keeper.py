@@ -120,8 +120,9 @@ class Keeper:
         redundancy = Redundancy(cluster, rules.redundancy)
         self.upkeep = Upkeep(redundancy, cluster.blocks.map, clock)
         self.hosts = Hosts(
-            cluster, redundancy, self.gone, rules.hosts, drop=self._drop, clock=clock
-        )
+            cluster, redundancy, self.gone, rules.hosts,
+            drop=self._drop, durable=self._durable, clock=clock,
+        )  # fmt: skip
         self.use_racks(Racks())
         self.drain_check = DrainCheck(cluster, rules.draining, clock, read)
         self._watch = Watch.begun(clock())
@@ -344,6 +345,10 @@ class Keeper:
                 silent_seconds=round(now - node.last_heard),
             )  # fmt: skip
             self._drop(node)
+
+    def _durable(self) -> TxId | None:
+        standing = self.standing()
+        return standing.durable if standing.active else None
 
     def _drop(self, node: Node) -> None:
         """Have a DataNode count as dead; what it holds counts for nothing but in maintenance."""

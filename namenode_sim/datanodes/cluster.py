@@ -13,6 +13,7 @@ from namenode_sim.blocks.apply_edits import apply_edit, load
 from namenode_sim.blocks.safemode import counts_of
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanodes import storage_policies
+from namenode_sim.datanodes.membership.host_lists import ALL_HOSTS
 from namenode_sim.datanodes.model import AdminState, Draw, Node, NodeStorage
 from namenode_sim.datanodes.placement import PlacementRules
 from namenode_sim.datanodes.storage_policies import policy_of
@@ -25,6 +26,7 @@ class Cluster:
     ``term`` counts the changes of the role: work that was begun in another is not gone on with.
     ``placement`` says when a DataNode is avoided.
     ``safe_mode_stays``: an image is being saved, and the start's safe mode does not move on.
+    ``hosts`` are the hosts files.
     ``hosts_known``: what the hosts files ask of the DataNodes is known; before that an active has
     nothing copied or deleted. ``leaving`` are the uuids of those that are not in service.
     ``rack_of_host`` returns the rack of a host that is no DataNode, None if it is not known yet.
@@ -33,7 +35,7 @@ class Cluster:
     """
 
     __slots__ = (
-        "_by_number", "_namespace", "blocks", "draw", "hosts_known", "leaving", "nodes",
+        "_by_number", "_namespace", "blocks", "draw", "hosts", "hosts_known", "leaving", "nodes",
         "on_damage", "placement", "pool", "rack_of_host", "registered_by", "rules", "safe_mode",
         "safe_mode_stays", "term",
     )  # fmt: skip
@@ -46,6 +48,7 @@ class Cluster:
         self.blocks = blocks
         self.draw = draw
         self.hosts_known = True
+        self.hosts = ALL_HOSTS
         self.leaving: set[str] = set()
         self.rack_of_host: Callable[[str], str | None] = lambda _: None
         self.placement = PlacementRules()

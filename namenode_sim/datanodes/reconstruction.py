@@ -58,16 +58,18 @@ def count(cluster: Cluster, slot: Slot) -> Counts:
     blocks = cluster.blocks.map
     held, marks = blocks.storages_of(slot), blocks.corrupt_marks(slot)
     good = [one for one in held if one not in marks]
+    excess = tuple(one for one in good if blocks.is_pending_deletion(slot, one))
     others: dict[str, list[StorageNumber]] = {}
     if cluster.leaving:
-        for one in good:
+        # Of what goes nothing comes back after a maintenance: it is excess before all else.
+        for one in (number for number in good if number not in excess):
             if name := _name_out_of_service(cluster.place(one)[0]):
                 others.setdefault(name, []).append(one)
         out = {one for numbers in others.values() for one in numbers}
         good = [one for one in good if one not in out]
     return Counts(
-        live=tuple(one for one in good if not blocks.is_pending_deletion(slot, one)),
-        excess=tuple(one for one in good if blocks.is_pending_deletion(slot, one)),
+        live=tuple(one for one in good if one not in excess),
+        excess=excess,
         corrupt=tuple(marks),
         unconfirmed=frozenset(one for one in held if not blocks.storages.at(one).confirmed),
         **{name: tuple(numbers) for name, numbers in others.items()},

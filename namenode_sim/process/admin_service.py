@@ -20,6 +20,7 @@ from namenode_sim.client_protocol.words.errors import FsError
 from namenode_sim.client_protocol.words.model import Scene
 from namenode_sim.client_protocol.words.permissions import check_superuser
 from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.errors import DatanodesError
 from namenode_sim.process.answers import Answers
 
 log = structlog.get_logger()
@@ -50,6 +51,7 @@ class AdminService:
     cluster: Cluster
     safe_mode: Callable[[], SafeModeAt]
     roll: Callable[[], TxId]
+    refresh: Callable[[], Awaitable[None]]
     save: Save
     _saving: asyncio.Lock = field(default_factory=asyncio.Lock)
     """While it is held safe mode stays as it is."""
@@ -57,9 +59,23 @@ class AdminService:
     def methods(self) -> Mapping[str, Callable[[Call, Any], Awaitable[Message]]]:
         return {
             "setSafeMode": self._set_safe_mode,
+            "refreshNodes": self._refresh_nodes,
             "rollEdits": self._roll_edits,
             "saveNamespace": self._save_namespace,
         }
+
+    async def _refresh_nodes(self, call: Call, _: calls.RefreshNodesRequestProto) -> Message:
+        """Read the hosts files and the racks anew, on a standby too."""
+        await self.admit(call, "refreshNodes", writes=False, guarded=False)
+        try:
+            check_superuser(self.scene(call).caller)
+            await self.refresh()
+        except FsError as error:
+            raise RemoteFault(error.java_class, error.message) from error
+        except DatanodesError as problem:
+            raise RemoteFault(IO_EXCEPTION, str(problem)) from problem
+        log.info("hosts.refreshed", user=call.user)
+        return calls.RefreshNodesResponseProto()
 
     async def _roll_edits(self, call: Call, _: calls.RollEditsRequestProto) -> Message:
         """End the segment, so that it can be merged or tailed; answered once it is finalized."""

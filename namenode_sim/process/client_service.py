@@ -26,6 +26,7 @@ from namenode_sim.client_protocol.open_files.block_recovery import commit_block_
 from namenode_sim.client_protocol.open_files.lease_calls import due_files, release_due
 from namenode_sim.client_protocol.reads import summary
 from namenode_sim.client_protocol.safe_mode import SafeModeAt
+from namenode_sim.client_protocol.tree import snapshot_diffs
 from namenode_sim.client_protocol.words import model
 from namenode_sim.client_protocol.words.errors import FsError, not_found
 from namenode_sim.client_protocol.words.leases import LeaseTimes
@@ -75,6 +76,10 @@ async def _no_image_to_save(_window_seconds: int, _most_edits: int) -> bool:
     raise RemoteFault(UNSUPPORTED_OPERATION, "saveNamespace is not served by this NameNode")
 
 
+async def _no_hosts_to_refresh() -> None:
+    return
+
+
 def _ignore_failure(_why: str) -> None:
     return
 
@@ -102,6 +107,7 @@ class ClientService:
     on_broken: Callable[[str], None] = _ignore_failure
     roll: Callable[[], TxId] = _no_log_to_roll
     save: Save = _no_image_to_save
+    refresh_nodes: Callable[[], Awaitable[None]] = _no_hosts_to_refresh
     layout: int = LAYOUT_VERSION
     leases: LeaseTimes = field(default_factory=LeaseTimes)
     host: str = "localhost"
@@ -129,6 +135,8 @@ class ClientService:
             "getContentSummary": self._content_summary,
             "getQuotaUsage": self._quota_usage,
             "getHAServiceState": self._ha_state,
+            "getSnapshotDiffReport": partial(self._in_steps, snapshot_diffs.report),
+            "getSnapshotDiffReportListing": partial(self._in_steps, snapshot_diffs.listing),
         }
         methods |= {name: Method(table.request_of(name), call) for name, call in others.items()}
         return RpcProtocol(CLIENT_PROTOCOL, methods)
@@ -142,6 +150,7 @@ class ClientService:
             cluster=self.cluster,
             safe_mode=self._safe_mode,
             roll=self.roll,
+            refresh=lambda: self.refresh_nodes(),
             save=self.save,
         )
 
@@ -296,6 +305,22 @@ class ClientService:
         await self._admit(call, "getQuotaUsage", writes=False)
         node, counts = await self._count(call, request.path)
         return calls.GetQuotaUsageResponseProto(usage=summary.quota_usage(node, counts))
+
+    async def _in_steps(self, work: table.StepsOfAnswer, call: Call, request: Message) -> Message:
+        """Compute an answer that may take long, letting other calls in between."""
+        await self._admit(call, call.method, writes=False)
+        steps = work(self.scene(call), request)
+        try:
+            while True:
+                next(steps)
+                await asyncio.sleep(0)
+        except StopIteration as done:
+            await self.log.confirmed(self.namespace.last_applied)
+            answer: Message = done.value
+            return answer
+        except FsError as error:
+            await self.log.confirmed(self.namespace.last_applied)
+            raise RemoteFault(error.java_class, error.message) from error
 
     async def _count(self, call: Call, path: str) -> tuple[INode, summary.ContentCounts]:
         """Count a subtree, letting other calls in between (as Hadoop yields its lock)."""

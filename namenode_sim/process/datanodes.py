@@ -16,13 +16,13 @@ from namenode_sim.blocks.safemode import SafeModeRules
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanode_protocol.hosts import HostFiles, HostRules
 from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules, Standing
+from namenode_sim.datanode_protocol.leaving import LeavingRules
 from namenode_sim.datanode_protocol.racks import Racks, Script, Source, Table
 from namenode_sim.datanode_protocol.service import DatanodeService
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.draining import DrainRules
 from namenode_sim.datanodes.errors import BadHosts
 from namenode_sim.datanodes.liveness import LivenessRules, dead_after
-from namenode_sim.datanodes.membership.leaving import LeavingRules
 from namenode_sim.datanodes.placement import PlacementRules
 from namenode_sim.datanodes.redundancy_check import RedundancyRules
 from namenode_sim.datanodes.registry import NamespaceIds, RegistryRules
@@ -134,6 +134,7 @@ def datanode_protocols(
     keeper: Keeper, info: NamespaceInfo, client_service: ClientService
 ) -> tuple[RpcProtocol, RpcProtocol]:
     """Return what DataNodes call; the end of a block's recovery is an edit: the clients' face's."""
+    client_service.refresh_nodes = keeper.refresh_nodes
     face = DatanodeService(keeper, info, client_service.commit_block_synchronization)
     return face.protocol(), face.lifeline()
 

@@ -12,7 +12,8 @@ from namenode_sim.client_protocol.words.model import EditPlan, Scene
 from namenode_sim.client_protocol.words.permissions import check_superuser
 from namenode_sim.datanodes.damage import Damaged, check_known, note_damage
 from namenode_sim.datanodes.errors import UnknownDatanode
-from namenode_sim.datanodes.model import Node, NodeStorage, StorageState
+from namenode_sim.datanodes.membership.admin import Kind
+from namenode_sim.datanodes.model import AdminState, Node, NodeStorage, StorageState
 from namenode_sim.namespace.inode import full_path
 
 MOST_CORRUPT_FILES: Final = 100
@@ -103,18 +104,35 @@ def get_datanode_storage_report(
     )
 
 
+_ADMIN_STATES: Final = {
+    types.DatanodeReportTypeProto.DECOMMISSIONING: AdminState.DECOMMISSION_INPROGRESS,
+    types.DatanodeReportTypeProto.ENTERING_MAINTENANCE: AdminState.ENTERING_MAINTENANCE,
+    types.DatanodeReportTypeProto.IN_MAINTENANCE: AdminState.IN_MAINTENANCE,
+}
+
+
 def _of_kind(scene: Scene, kind: types.DatanodeReportTypeProto.ValueType) -> list[Node]:
-    """Return the DataNodes of a kind; none is being decommissioned or maintained here."""
-    nodes = scene.cluster.nodes.values()
+    """Return the DataNodes of a kind.
+
+    Of dead ones those on the include list, also if they never came (getDatanodeListForReport).
+    """
+    known, hosts = scene.cluster.nodes.values(), scene.cluster.hosts
+    nodes = [node for node in known if node.alive or hosts.includes(node.id)]
+    for never in hosts.unseen(node.id for node in known):
+        leaves = hosts.asked(never).kind is Kind.DECOMMISSION
+        state = AdminState.DECOMMISSIONED if leaves else AdminState.NORMAL
+        never_heard = scene.now - scene.now_ms / 1000
+        nodes.append(Node(never, "", never_heard, alive=False, admin=state))
     match kind:
         case types.DatanodeReportTypeProto.ALL:
-            return list(nodes)
+            return nodes
         case types.DatanodeReportTypeProto.LIVE:
             return [node for node in nodes if node.alive]
         case types.DatanodeReportTypeProto.DEAD:
             return [node for node in nodes if not node.alive]
         case _:
-            return []
+            wanted = _ADMIN_STATES.get(kind)
+            return [node for node in nodes if node.alive and node.admin is wanted]
 
 
 def _storage_report(storage: NodeStorage) -> types.StorageReportProto:

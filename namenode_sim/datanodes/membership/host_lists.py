@@ -13,6 +13,9 @@ from namenode_sim.datanodes.membership.admin import SERVICE, Asked, Kind
 from namenode_sim.datanodes.model import DatanodeId
 
 _PORTS: Final = range(65_536)
+_TRANSFER_PORT, _INFO_PORT, _IPC_PORT = 9866, 9864, 9867
+"""Hadoop's defaults."""
+
 _FOR_EVER_MS: Final = 2**63 - 1
 """Hadoop's default of maintenanceExpireTimeInMS."""
 
@@ -59,10 +62,21 @@ class HostLists:
         maintained = [one for one in found if one.kind is Kind.MAINTENANCE]
         return next(iter((*maintained, *found)), SERVICE)
 
-    def unseen(self, known: Iterable[DatanodeId]) -> list[HostEntry]:
-        """Return the entries of the include list of which no DataNode is known."""
+    def unseen(self, known: Iterable[DatanodeId]) -> list[DatanodeId]:
+        """Return the DataNodes on the include list that never came, without a uuid."""
         seen = {id(one) for who in known for one in _matching(self._by_name, who)}
-        return [entry for entry in self.included or () if id(entry) not in seen]
+        return [
+            DatanodeId(
+                "",
+                min(self.addresses.get(entry.host, ()), default=entry.host),
+                entry.host,
+                entry.port or _TRANSFER_PORT,
+                _INFO_PORT,
+                _IPC_PORT,
+            )
+            for entry in self.included or ()
+            if id(entry) not in seen
+        ]
 
     def names(self) -> set[str]:
         return {entry.host for entry in (*(self.included or ()), *self.marked)}

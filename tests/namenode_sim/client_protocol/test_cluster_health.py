@@ -9,8 +9,13 @@ from google.protobuf.message import Message
 from ha.rpc.errors import RemoteFault
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import hdfs_types_pb2
-from hadoop.proto.hdfs_types_pb2 import DatanodeReportTypeProto, DatanodeStorageProto
-from namenode_sim.datanodes.model import Room, StorageState, StorageType
+from hadoop.proto.hdfs_types_pb2 import (
+    DatanodeInfoProto,
+    DatanodeReportTypeProto,
+    DatanodeStorageProto,
+)
+from namenode_sim.datanodes.membership.host_lists import text_lists
+from namenode_sim.datanodes.model import AdminState, Room, StorageState, StorageType
 from namenode_sim.datanodes.redundancy import Redundancy
 from tests.namenode_sim.client_protocol import datanodes_in_memory as datanodes
 from tests.namenode_sim.client_protocol.datanodes_in_memory import report
@@ -99,6 +104,8 @@ async def names(served: Served, kind: str) -> list[str]:
     found = [info.id.datanodeUuid for info in answer.di]
     assert [one.datanodeInfo.id.datanodeUuid for one in storages.datanodeStorageReports] == found
     for one in storages.datanodeStorageReports:
+        if not one.datanodeInfo.id.datanodeUuid:
+            continue  # it never came
         assert [report.capacity for report in one.storageReports] == [datanodes.ROOM.capacity]
     return found
 
@@ -109,7 +116,34 @@ async def test_datanodes_by_kind() -> None:
     assert await names(kept.served, "ALL") == ["d1", "d2", "d3"]
     assert await names(kept.served, "LIVE") == ["d1", "d3"]
     assert await names(kept.served, "DEAD") == ["d2"]
-    assert await names(kept.served, "DECOMMISSIONING") == []
+    nodes = kept.served.face.cluster.nodes
+    states = {
+        "DECOMMISSIONING": AdminState.DECOMMISSION_INPROGRESS,
+        "ENTERING_MAINTENANCE": AdminState.ENTERING_MAINTENANCE,
+        "IN_MAINTENANCE": AdminState.IN_MAINTENANCE,
+    }
+    for kind, state in states.items():
+        assert await names(kept.served, kind) == []
+        for name in ("d1", "d2"):
+            kept.served.face.cluster.set_admin(nodes[name], state)
+        assert await names(kept.served, kind) == ["d1"]
+    kept.served.face.cluster.set_admin(nodes["d1"], AdminState.DECOMMISSIONED)
+    assert await names(kept.served, "LIVE") == ["d1", "d3"]
+
+
+async def test_the_include_list_names_dead_datanodes_that_never_came() -> None:
+    kept = Kept()
+    kept.dies("d2")
+    nodes = kept.served.face.cluster.nodes
+    lists = text_lists(f"{nodes['d1'].id.ip} never.example:1234", "never.example", ("i", "e"))
+    kept.served.face.cluster.hosts = lists
+    assert await names(kept.served, "DEAD") == [""]  # and d2 is not to be any more
+    assert await names(kept.served, "ALL") == ["d1", "d3", ""]
+    answer = await kept.served.call("getDatanodeReport", type=DatanodeReportTypeProto.DEAD)
+    assert isinstance(answer, calls.GetDatanodeReportResponseProto)
+    never = answer.di[0]
+    assert (never.id.hostName, never.id.xferPort, never.lastUpdate) == ("never.example", 1234, 0)
+    assert never.adminState == DatanodeInfoProto.DECOMMISSIONED
 
 
 PRIVILEGED: dict[str, Fields] = {

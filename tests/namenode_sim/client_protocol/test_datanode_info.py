@@ -35,6 +35,7 @@ def test_a_datanode_is_told_as_it_registered_and_as_it_is() -> None:
         lastUpdateMonotonic=100_250,
         xceiverCount=5,
         location="/rack",
+        adminState=DatanodeInfoProto.NORMAL,
         numBlocks=0,
         softwareVersion="3.5.0",
     )

@@ -56,7 +56,7 @@ class Scene:
     """A keeper, and its clocks."""
 
     def __init__(self, **more: object) -> None:
-        self.now, self.wall = 100.0, 1000.0
+        self.now, self.wall, self.durable = 100.0, 1000.0, TxId(0)
         state = BlockState(minimum=1)
         state.set_starting(starting=False)
         rules = KeeperRules(
@@ -67,7 +67,7 @@ class Scene:
         self.keeper = Keeper(
             Cluster("BP", state, Random(1)),
             rules,
-            lambda: Standing(active=self.keeper.cluster.is_active(), durable=TxId(0)),
+            lambda: Standing(active=self.keeper.cluster.is_active(), durable=self.durable),
             clock=lambda: self.now,
         )
         self.hosts = self.keeper.hosts
@@ -338,3 +338,29 @@ async def test_one_whose_rack_is_not_known_is_on_the_default_or_refused() -> Non
                 await scene.keeper.find_rack(asking)
         else:
             assert (await scene.keeper.find_rack(asking)).rack == "/default-rack"
+
+
+async def test_a_datanode_does_not_go_by_an_edit_that_is_not_durable() -> None:
+    """The edit deletes the file of its only replica, and may be lost."""
+    scene = Scene()
+    await scene.become(Role.ACTIVE)
+    node = scene.register("a")
+    await scene.asks("host-a")
+    scene.keeper.cluster.blocks.begin_edit(TxId(7))
+    await scene.look()
+    assert node.admin is D_ING
+    scene.durable = TxId(7)
+    scene.hosts.settle()
+    assert node.admin is D_ED
+
+
+async def test_one_that_was_away_proves_nothing_when_it_serves_again() -> None:
+    """Its disks may have been replaced while it was not needed."""
+    scene = Scene()
+    await scene.become(Role.ACTIVE)
+    node = scene.register("a")
+    await scene.asks("host-a")
+    await scene.look()
+    assert node.storages["a"].held.confirmed
+    await scene.asks("")
+    assert not node.storages["a"].held.confirmed

@@ -95,7 +95,7 @@ class Actor:
 
     async def _register(self) -> None:
         version = JAVA if self._owner.java else OURS
-        registration = Registration(self._owner.id, IDS, version)
+        registration = Registration(self._owner.id, IDS, version, self._owner.rack)
 
         def register(keeper: Keeper) -> bool:
             keeper.register(registration)

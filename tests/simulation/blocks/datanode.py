@@ -80,8 +80,9 @@ class Datanode:
         deletion_seconds: float,
         report_seconds: float,
         command_seconds: float,
+        rack: str = "/default-rack",
     ) -> None:
-        self.name, self.number, self.java = name, number, java
+        self.name, self.number, self.java, self.rack = name, number, java, rack
         self.loop, self.wires, self.watcher, self.random = loop, wires, watcher, random
         self.namenodes, self._tasks = namenodes, tasks
         self.deletion_seconds, self.report_seconds = deletion_seconds, report_seconds

@@ -4,9 +4,9 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from namenode_sim.blocks.model import Stage
+from namenode_sim.blocks.model import RACKS, Stage
 from namenode_sim.blocks.safemode import force_exit
-from namenode_sim.datanodes.model import StorageState
+from namenode_sim.datanodes.model import AdminState, StorageState
 from namenode_sim.term.role import Role
 from tests.simulation.blocks.namenode import NameNodeLife
 from tests.simulation.blocks.nemesis import NEVER
@@ -46,6 +46,7 @@ def _end_faults(world: "World") -> None:
         world.boot(name)
     for owner in world.datanodes.values():
         owner.start()
+    world.hosts.end()
     for life in world.lives.values():
         life.cluster.set_safe_mode(replace(life.cluster.safe_mode, by_hand=False))
 
@@ -60,18 +61,27 @@ def _trouble(world: "World") -> str:
         if any(known.may_be_lost for known in world.oracle.truth.blocks.values()):
             active.cluster.set_safe_mode(force_exit())  # an operator knows that nothing more comes
         return f"{active.name} is in safe mode"
+    if trouble := _datanodes_differ(world, active):
+        return trouble
+    for life in world.lives.values():
+        if trouble := _differs(world, life):
+            return trouble
+    return ""
+
+
+def _datanodes_differ(world: "World", active: NameNodeLife) -> str:
     for storage in active.cluster.blocks.map.storages:
         node, place = active.cluster.place(storage.number)
         is_there = node.alive and place.state is StorageState.NORMAL
         if is_there and not storage.confirmed:
             return f"{storage.uuid} is not confirmed on {active.name}"
+    for node in active.cluster.nodes.values():
+        if node.admin is not AdminState.NORMAL:
+            return f"{node.id.uuid} is {node.admin.name} on {active.name}"
     for owner in world.datanodes.values():
         # Java's DataNodes obey an active that was without its lease only after its next edit.
         if owner.life is not None and owner.life.claims.obeyed != active.name and not owner.java:
             return f"{owner.name} obeys {owner.life.claims.obeyed}, not {active.name}"
-    for life in world.lives.values():
-        if trouble := _differs(world, life):
-            return trouble
     return ""
 
 
@@ -110,4 +120,7 @@ def _differs(world: "World", life: NameNodeLife) -> str:
         wanted = 0 if unclear else min(known.wanted[-1][1], len(world.datanodes))
         if wanted and len(there) != wanted:
             return f"{block_id} is on {sorted(there)}, {wanted} replicas are wanted"
+        racks = {world.datanodes[name].rack for name in there}
+        if wanted and len(racks) < min(RACKS, wanted, world.swarm.racks):
+            return f"{block_id} is on {sorted(there)}, all on {sorted(racks)}"
     return ""

@@ -17,10 +17,12 @@ from namenode_sim.blocks.safemode import SafeModeRules
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.datanode_protocol.gone import GoneStorages
+from namenode_sim.datanode_protocol.hosts import HostRules
 from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.draining import DrainRules
 from namenode_sim.datanodes.liveness import LivenessRules
+from namenode_sim.datanodes.membership.host_lists import HostLists
 from namenode_sim.datanodes.model import Node
 from namenode_sim.datanodes.redundancy_check import RedundancyRules
 from namenode_sim.datanodes.registry import RegistryRules
@@ -46,6 +48,7 @@ RULES: Final = KeeperRules(
     liveness=LivenessRules(stale_seconds=10.0, dead_seconds=40.0),
     draining=DrainRules(check=False),
     redundancy=RedundancyRules(pending_seconds=15.0, excess_seconds=30.0),
+    hosts=HostRules(look_seconds=2.0),
 )
 SAFE_MODE: Final = SafeModeRules(extension_seconds=3.0)
 SETTINGS: Final = Settings(block_size=BLOCK_SIZE, min_block_size=1, hard_lease_seconds=30.0)
@@ -156,6 +159,12 @@ class NameNodeLife:
         self.methods = methods_of(self.face)
         self.namenode.listen_for_roles(self.keeper.role_changed)
         self.namenode.listen_for_roles(self._role_changed)
+
+    def follow(self, read: Callable[[], HostLists]) -> None:
+        """Follow hosts files from now on, which are read at once."""
+        hosts = self.keeper.hosts
+        hosts.read, hosts.wall_clock = read, self.face.wall_clock
+        hosts.apply(read())
 
     def _role_changed(self, role: Role) -> None:
         if role is Role.ACTIVE:

@@ -18,11 +18,14 @@ WIDE_KINDS: Final = ("restart-all", "shrink")
 AIMED_KINDS: Final = ("cut-power", "kill-client", "there-and-back", "long-freeze", "ghost", "nap")
 """Bytes that were not synced go; a writer dies; the active changes twice; a NameNode sleeps; a
 former active goes on with its orders; the last that happens is a moment without the read lease."""
-EARLY: Final = {"long-freeze": 0.3}
+HOST_KINDS: Final = ("decommission", "maintain")
+"""A DataNode leaves: with its disks once it may, or for a while. One NameNode may hear of it later
+than the other."""
+EARLY: Final = {"long-freeze": 0.3, "decommission": 0.5, "maintain": 0.5}
 """In which first part of a world an event happens that takes long."""
 NEVER: Final = 1e9
 USUAL_KINDS: Final = (*NAMENODE_KINDS, *DATANODE_KINDS, *WIDE_KINDS)
-EVENT_KINDS: Final = (*USUAL_KINDS, *AIMED_KINDS)
+EVENT_KINDS: Final = (*USUAL_KINDS, *AIMED_KINDS, *HOST_KINDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,8 @@ class Swarm:
     for; in most worlds there is none.  ``fenced``: the NameNode that takes over kills the former
     active. ``command_seconds``: how long DataNodes leave a command lying.  ``appending``: clients
     append and recover more than they write.  ``prepared``: whole files are there when the faults
-    begin. ``recovery_seconds``: a recovery that takes longer is ordered anew.
+    begin. ``recovery_seconds``: a recovery that takes longer is ordered anew. ``racks``: on so many
+    the DataNodes stand.
     """
 
     datanodes: int
@@ -53,11 +57,14 @@ class Swarm:
     prepared: bool = False
     recovery_seconds: float = 90.0
     appending: bool = False
+    racks: int = 1
 
     @classmethod
     def drawn(cls, seed: int) -> "Swarm":
         """Draw the options of a seed; every other one is aimed at something."""
         usual = cls._usual(seed)
+        if seed % HOSTS_EACH == HOSTS_EACH - 1 and seed not in FOUND_BEFORE:
+            return _leaving(usual, Random(f"{seed} hosts"))
         if seed % 2 or seed in FOUND_BEFORE:
             return usual
         rng = Random(f"{seed} aims")
@@ -103,10 +110,38 @@ class Swarm:
 
 
 Aim = Callable[[Swarm, Random], Swarm]
-FOUND_BEFORE: Final = frozenset({5062})
+FOUND_BEFORE: Final = frozenset({5062, 51, 215})
 """Seeds that have broken something, and stay as they were."""
+HOSTS_EACH: Final = 4
+"""In one of so many worlds DataNodes leave."""
 SECOND_AIM: Final = 0.25
 CALM: Final = 0.7
+
+
+def _leaving(swarm: Swarm, rng: Random) -> Swarm:
+    """DataNodes stand on racks, and leave for good or for a while, through failovers."""
+    swarm = replace(
+        swarm.calmer(rng),
+        datanodes=rng.choice((4, 5, 6)),
+        racks=rng.choice((1, 2, 2, 3)),
+        replication=rng.choice((1, 2, 2, 3)),
+        report_seconds=rng.choice((20.0, 60.0)),
+        prepared=rng.random() < CALM,
+        horizon=60.0,
+    )
+    swarm = swarm.having(decommission=rng.uniform(1, 3), maintain=rng.uniform(0, 2))
+    match rng.randrange(5):
+        case 0:
+            return swarm.having(switch=rng.uniform(1, 3))
+        case 1:
+            return swarm.having(kill_namenode=rng.uniform(1, 2))
+        case 2:
+            swarm = replace(swarm, replication=3, fenced=False)
+            return swarm.having(there_and_back=rng.uniform(1, 2))
+        case 3:
+            return replace(swarm, appending=True).having(kill_client=rng.uniform(1, 3))
+        case _:
+            return swarm.having(kill_datanode=rng.uniform(0, 2), shrink=rng.uniform(0, 1))
 
 
 def _late_requests(swarm: Swarm, rng: Random) -> Swarm:

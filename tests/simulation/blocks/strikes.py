@@ -46,6 +46,8 @@ class Strikes:
             "long-freeze": self._long_freeze,
             "ghost": self._ghost,
             "nap": self._nap,
+            "decommission": world.hosts.decommission,
+            "maintain": world.hosts.maintain,
         }
 
     def happen(self, event: Event) -> None:

@@ -28,6 +28,7 @@ class Known:
     excused: int
     acked: int = 0
     lost: int = 0
+    complete_since: float = 0.0
     ended: set[int] = field(default_factory=set)
 
     @property
@@ -126,6 +127,7 @@ class Truth:
             case namespace_changes.BlockSettled():
                 known = self.blocks[change.block_id]
                 known.stamp, known.length = change.stamp, change.length
+                known.complete_since = self.clock() if not known.complete else known.complete_since
                 known.complete = change.complete
                 self.touched.add(change.block_id)
             case namespace_changes.BlockCut():

@@ -16,6 +16,7 @@ from tests.simulation.blocks.client import Client
 from tests.simulation.blocks.datanode import Datanode, Life
 from tests.simulation.blocks.deeds import Deeds, shrink_all, write_all
 from tests.simulation.blocks.executor import Executor
+from tests.simulation.blocks.hosts import HostsOperator
 from tests.simulation.blocks.liveness import demand_order
 from tests.simulation.blocks.model_journal import Journal
 from tests.simulation.blocks.namenode import SETTINGS, NameNodeLife
@@ -66,6 +67,7 @@ class World:
             self.journal, self.lives, self.datanodes, self.trace, lambda: self.loop.now
         )
         self.processes: list[Process] = []
+        self.hosts = HostsOperator(self)
         self._boots = 0
         self._idle = 0
         self._switching = False
@@ -92,6 +94,7 @@ class World:
                 deletion_seconds=swarm.deletion_seconds,
                 report_seconds=swarm.report_seconds,
                 command_seconds=swarm.command_seconds,
+                rack=f"/r{number % swarm.racks}",
             )
 
     def _tasks(self, life: Life) -> Iterable[Coroutine[Any, Any, None]]:
@@ -183,6 +186,7 @@ class World:
     def look(self) -> None:
         """Check the invariants each second, and do the controllers' part."""
         self.oracle.look()
+        self.hosts.look()
         if self.oracle.violation is not None:
             raise self.oracle.violation
         if self.loop.steps > MAX_STEPS:
@@ -209,6 +213,7 @@ class World:
         life = NameNodeLife(
             name, process, self.loop, self.journal, self.wires, random, image, settings
         )
+        life.follow(lambda: self.hosts.lists)
         self.lives[name] = life
         life.on_death = self.oracle.died
         life.start()

@@ -8,7 +8,6 @@ from namenode_sim.datanodes.errors import BadHosts
 from namenode_sim.datanodes.membership.admin import SERVICE, Asked, Kind
 from namenode_sim.datanodes.membership.host_lists import (
     ALL_HOSTS,
-    HostEntry,
     HostLists,
     json_lists,
     text_lists,
@@ -132,6 +131,9 @@ def test_what_is_not_valid_is_refused(text: str) -> None:
 def test_who_is_included_and_never_came() -> None:
     lists = text_lists("dn1.example dn2.example:9866 dn3.example", "", FILES)
     seen = [datanode(), datanode("dn2.example", "10.0.0.2", 1)]
-    assert lists.unseen(seen) == [HostEntry("dn2.example", 9866), HostEntry("dn3.example")]
+    found = HostLists(lists.included, (), {"dn3.example": frozenset({"10.0.0.3"})}).unseen(seen)
+    assert [(one.host, one.ip, one.transfer_port) for one in found] == [
+        ("dn2.example", "dn2.example", 9866), ("dn3.example", "10.0.0.3", 9866),
+    ]  # fmt: skip
     assert ALL_HOSTS.unseen(seen) == []
     assert lists.names() == {"dn1.example", "dn2.example", "dn3.example"}

@@ -6,7 +6,7 @@ import pytest
 
 from namenode_sim.blocks.model import Location, ReplicaState
 from namenode_sim.blocks.needed import Priority
-from namenode_sim.datanodes.membership.leaving import Leaving, LeavingRules, Progress
+from namenode_sim.datanode_protocol.leaving import Leaving, LeavingRules, Progress
 from namenode_sim.datanodes.model import AdminState, Room
 from namenode_sim.namespace.changes import BlockAdded
 from tests.namenode_sim.datanodes.few_nodes import BLOCK, STAMP, Few
@@ -336,3 +336,29 @@ def test_counts_of_what_is_required() -> None:
     assert found.required(2, 0) == 0
     few.nodes["c"].alive = False
     assert len(few.redundancy.assess(slot).counts.away) == 2
+
+
+def test_a_replica_that_is_to_be_deleted_does_not_come_back_after_a_maintenance() -> None:
+    few = Few("abc")
+    slot = few.block("ab", expected=2)
+    few.state.order_deletion(slot, few.storages["a"].held.number, few.now)
+    sets(few, M_IN, "a")
+    assert few.state.needed.priority(slot) is Priority.HIGHEST
+    few.round()
+    assert few.copies() == {"b": ["c"]}
+
+
+def test_what_fell_out_of_a_pipeline_makes_an_open_block_not_safe() -> None:
+    few = Few("ab")
+    few.edit(BlockAdded(1, BLOCK, 0, STAMP, 2, complete=False))
+    slot = few.state.map.find(BLOCK)
+    assert slot is not None
+    few.state.expect(
+        slot,
+        tuple(
+            Location(few.storages[name].held.number, ReplicaState.RBW, stamp, 0)
+            for name, stamp in (("a", STAMP), ("b", STAMP - 1))
+        ),
+    )
+    sets(few, D_ING, "a")
+    assert not is_done(few, "a")

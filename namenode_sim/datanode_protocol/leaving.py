@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from journal.model import TxId
 from namenode_sim.blocks.model import RACKS, Slot, Stage, StorageNumber
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import AdminState, Node, StorageState
@@ -35,12 +36,14 @@ class Progress:
     """What is known of a DataNode that leaves service.
 
     ``unsafe`` are the blocks that are not safe without it, None before all were looked at once;
-    ``open`` of them are being written. ``clean``: the last look at all of its blocks found none.
+    ``open`` of them are being written. ``clean``: the last look at all of its blocks found none;
+    ``proven``: which edits had been applied then.
     """
 
     unsafe: "array[int] | None" = None
     open: int = 0
     clean: bool = False
+    proven: TxId = TxId(0)
 
     @property
     def left(self) -> int | None:
@@ -66,7 +69,7 @@ class Leaving:
         if progress.unsafe:
             return
         yield from self._sift(node, progress, self._all_blocks(node))
-        progress.clean = not progress.unsafe
+        progress.clean, progress.proven = not progress.unsafe, self.cluster.blocks.applied
 
     def may_go(self, node: Node, progress: Progress) -> bool:
         """Return whether a DataNode may be switched off: no block needs it, as far as is known.
@@ -116,8 +119,9 @@ class Leaving:
         if not any(one.held.number in held for one in node.storages.values()):
             return True  # the slot is another block's by now
         if construction is not None or block.stage is not Stage.COMPLETE:
-            # Its writer goes on with the others of the pipeline.
-            return blocks.has_minimum(len({self._uuid(one) for one in held if self._stays(one)}))
+            # Its writer goes on with the others of the pipeline, but not with what fell out of it.
+            now = {n for n in held if blocks.holds_current(slot, self.cluster.place(n)[1].held)}
+            return blocks.has_minimum(len({self._uuid(one) for one in now if self._stays(one)}))
         if block.id <= 0:
             return False  # of a striped file, whose parts are not copied by this NameNode
         found = self.redundancy.assess(slot)

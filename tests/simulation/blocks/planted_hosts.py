@@ -1,0 +1,94 @@
+"""Bugs of racks, hosts files, decommissioning and maintenance."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from journal.model import TxId
+from namenode_sim.blocks.model import Slot
+from namenode_sim.datanode_protocol import hosts
+from namenode_sim.datanode_protocol.hosts import Hosts
+from namenode_sim.datanode_protocol.keeper import Keeper
+from namenode_sim.datanode_protocol.leaving import Leaving, Progress
+from namenode_sim.datanodes import reconstruction, redundancy_check
+from namenode_sim.datanodes.model import AdminState, Node
+from namenode_sim.datanodes.redundancy import Redundancy
+from tests.simulation.engine.mutants import Planted, replacing
+
+_TESTS: Final = "tests/namenode_sim/datanode_protocol/"
+_ALL_DURABLE: Final = TxId(1 << 62)
+bug: Final = Planted(2_000)
+
+bug.add(
+    "replicas on DataNodes that leave count as live",
+    replacing(reconstruction, "_name_out_of_service", lambda _node: None),
+    killer=_TESTS + "test_leaving.py::"
+    "test_a_replica_of_one_that_is_decommissioned_is_copied_elsewhere_and_stays",
+    why="a DataNode whose blocks are not copied never goes, and serves again in the end",
+)
+bug.add(
+    "a DataNode goes by edits that are not durable",
+    replacing(Keeper, "_durable", lambda _self: _ALL_DURABLE),
+)
+
+
+@bug.replacing("the hosts files are not read at a takeover", Hosts, "activated")
+def files_not_read(really: Any, self: Hosts) -> None:
+    read, self.read = self.read, None
+    really(self)
+    self.read = read
+
+
+bug.add(
+    "what a former active had proven is not proven anew",
+    replacing(hosts, "unproven_state", lambda state, **_: state),
+)
+
+
+@bug.replacing("replicas of unconfirmed storages make blocks safe", Leaving, "_stays")
+def unconfirmed_stays(self: Leaving, number: Any) -> bool:
+    node, _ = self.cluster.place(number)
+    return node.alive and node.admin is AdminState.NORMAL
+
+
+@bug.replacing("a DataNode goes with what is written on it alone", Leaving, "_is_safe")
+def open_blocks_are_safe(really: Any, self: Leaving, node: Node, slot: Slot) -> bool:
+    is_open = self.cluster.blocks.map.find_construction(slot) is not None
+    return is_open or really(self, node, slot)
+
+
+@bug.replacing("a DataNode goes once it was looked at", Leaving, "may_go")
+def looked_at_may_go(_self: Leaving, _node: Node, progress: Progress) -> bool:
+    return progress.unsafe is not None
+
+
+bug.add("racks do not count", replacing(Redundancy, "_see_racks", lambda _self: None))
+
+
+@bug.replacing("one that has served again is trusted at once", Hosts, "_set")
+def trusted_at_once(self: Hosts, node: Node, state: AdminState) -> None:
+    if state is not node.admin:
+        self.progress.pop(node.id.uuid, None)
+        self._cluster.set_admin(node, state)
+
+
+@bug.killed_by(
+    _TESTS + "test_leaving.py::"
+    "test_no_replica_is_deleted_that_only_a_leaving_one_makes_superfluous",
+    why="what is deleted too much is copied again before the DataNode may go",
+)
+@bug.replacing("a leaving replica makes another excess", redundancy_check, "count")
+def leaving_is_spare(really: Any, cluster: Any, slot: Slot) -> Any:
+
+    found = really(cluster, slot)
+    return replace(found, live=(*found.live, *found.leaving), leaving=())
+
+
+@bug.killed_by(
+    _TESTS + "test_hosts.py::test_the_replicas_of_one_that_dies_in_maintenance_go_when_it_ends",
+    why="a DataNode comes back in the end of every world, and reports",
+)
+@bug.replacing("the replicas of a dead one stay after its maintenance", hosts, "asked_state")
+def dead_stays_maintained(really: Any, state: AdminState, kind: Any, **more: bool) -> AdminState:
+    found = really(state, kind, **more)
+    assert isinstance(found, AdminState)
+    return state if not more["alive"] and state.is_maintained else found
