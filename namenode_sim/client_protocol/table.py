@@ -1,12 +1,13 @@
 """The calls that are served, by name, with the function that answers or plans each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
 from google.protobuf.message import Message
 
 from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto import client_snapshots_pb2 as snapshots
 from namenode_sim.client_protocol.open_files import (
     add_block,
     append,
@@ -30,6 +31,9 @@ from namenode_sim.client_protocol.words.model import EditPlan, Scene
 
 Answer = Callable[[Scene, Any], Message]
 """Returns the answer of a call that only looks, or of one that was done before."""
+
+StepsOfAnswer = Callable[[Scene, Any], Generator[None, None, Message]]
+"""Computes the answer of a call that only looks, and yields where other calls may come between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +165,8 @@ WRITES: dict[str, WriteCall] = {
 _REQUESTS_OF_OTHER_NAMES = {
     "getFsStats": calls.GetFsStatusRequestProto,
     "getHAServiceState": calls.HAServiceStateRequestProto,
+    "getSnapshotDiffReport": snapshots.GetSnapshotDiffReportRequestProto,
+    "getSnapshotDiffReportListing": snapshots.GetSnapshotDiffReportListingRequestProto,
 }
 
 

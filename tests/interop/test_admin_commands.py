@@ -89,3 +89,17 @@ def java_from(ours: OurCluster, segments: list[Path], folder: Path) -> str:
         shutil.copy(segment, current)
     ours.hadoop.save_again(folder)
     return ours.hadoop.print_image(sorted(current.glob("fsimage_" + "[0-9]" * 19))[-1])
+
+
+def test_snapshot_diff_prints_what_changed(ours: OurCluster) -> None:
+    ours.shell("-mkdir", "-p", "/diffed/old", "/diffed/gone")
+    ours.dfsadmin("-allowSnapshot", "/diffed")
+    ours.shell("-createSnapshot", "/diffed", "s1")
+    ours.shell("-mv", "/diffed/old", "/diffed/new")
+    ours.shell("-rmdir", "/diffed/gone")
+    ours.shell("-touchz", "/diffed/came")
+    ours.shell("-createSnapshot", "/diffed", "s2")
+    wanted = {"M\t.", "+\t./came", "-\t./gone", "R\t./old -> ./new"}
+    for later in ("s2", "."):
+        said = ours.well("hdfs.tools.snapshot.SnapshotDiff", "/diffed", "s1", later)
+        assert set(said.splitlines()[1:]) - {""} == wanted

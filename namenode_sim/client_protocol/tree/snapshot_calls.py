@@ -33,7 +33,7 @@ def _time(scene: Scene) -> int | None:
     return scene.now_ms if scene.layout <= SNAPSHOT_TIME_LAYOUT else None
 
 
-def _directory(route: paths.Route) -> INodeDirectory:
+def existing_directory(route: paths.Route) -> INodeDirectory:
     """Return the directory that a path leads to (INodeDirectory.valueOf)."""
     if route.last is None:
         raise errors.not_found(f"Directory does not exist: {route.path}")
@@ -44,7 +44,7 @@ def _directory(route: paths.Route) -> INodeDirectory:
 
 def _snapshots(scene: Scene, route: paths.Route) -> list[Snapshot]:
     """Return a directory's snapshots if it may have some (SnapshotManager.getSnapshottableRoot)."""
-    directory = _directory(route)
+    directory = existing_directory(route)
     taken = scene.namespace.snapshots.snapshottable.get(directory.id)
     if taken is None:
         raise errors.snapshot_error(f"Directory is not a snapshottable directory: {route.path}")
@@ -55,7 +55,7 @@ def allow(scene: Scene, request: calls.AllowSnapshotRequestProto) -> EditPlan:
     """Let a directory have snapshots; neither one above nor one below it may have."""
     permissions.check_superuser(scene.caller)
     route = find(scene, request.snapshotRoot)
-    directory = _directory(route)
+    directory = existing_directory(route)
     for number in scene.namespace.snapshots.snapshottable:
         other = scene.namespace.tree.inodes[number]
         assert isinstance(other, INodeDirectory)
@@ -80,7 +80,7 @@ def disallow(scene: Scene, request: calls.DisallowSnapshotRequestProto) -> EditP
     """Take that back; all its snapshots must be gone."""
     permissions.check_superuser(scene.caller)
     route = find(scene, request.snapshotRoot)
-    if scene.namespace.snapshots.snapshottable.get(_directory(route).id):
+    if scene.namespace.snapshots.snapshottable.get(existing_directory(route).id):
         raise errors.snapshot_error(
             f"The directory {route.path} has snapshot(s). Please redo the operation after removing "
             "all the snapshots."
@@ -213,7 +213,7 @@ def get_snapshot_listing(
 ) -> calls.GetSnapshotListingResponseProto:
     route = find(scene, request.snapshotRoot)
     permissions.check_path(scene.caller, route, permissions.READ)
-    directory = _directory(route)
+    directory = existing_directory(route)
     # The root counts as snapshottable even where it may have none.
     is_root = directory.parent is None
     taken = scene.namespace.snapshots.snapshottable.get(directory.id, []) if is_root else None
