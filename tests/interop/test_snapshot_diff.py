@@ -15,7 +15,7 @@ from namenode_sim.namespace.namespace import Namespace
 from tests.interop.hadoop_server import Hadoop, JavaObject
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
 from tests.namenode_sim.namespace.given_edits import go_on
-from tests.namenode_sim.namespace.snapshots.test_difference import Path as Names
+from tests.namenode_sim.namespace.snapshots.recount import Path as Names
 from tests.namenode_sim.namespace.snapshots.test_difference import paged, reported
 from tests.worlds.files import write_log
 from tests.worlds.name_dirs import format_name_dirs
@@ -30,10 +30,11 @@ SEEDS = range(int(os.environ.get("NNHA_SNAPSHOT_DIFF_SEEDS", "3")))
 
 
 def history(seed: int) -> list[ops.Op]:
-    """Return the edits of a random history, with everything that snapshots can meet."""
-    chance, scribe = Random(seed), Scribe(for_hadoop=True)
-    for _ in range(STEPS):
+    """Return the edits of a random history, at whose end some directory has two snapshots."""
+    chance, scribe, steps = Random(seed), Scribe(for_hadoop=True), 0
+    while steps < STEPS or max(map(len, scribe.model.snapshots.values()), default=0) < 2:
         act(scribe, chance.randrange)
+        steps += 1
     return [ops.StartLogSegment(), *scribe.take_written(), ops.EndLogSegment()]
 
 
