@@ -184,6 +184,8 @@ class RpcConnection:
 
 _SERVERS: Final = {
     java_names.CLIENT_PROTOCOL: Role.NAMENODE,
+    java_names.REFRESH_USER_MAPPINGS: Role.NAMENODE,
+    java_names.REFRESH_AUTHORIZATION_POLICY: Role.NAMENODE,
     java_names.HA_SERVICE_PROTOCOL: Role.NAMENODE,
     java_names.NAMENODE_PROTOCOL: Role.NAMENODE,
     java_names.DATANODE_PROTOCOL: Role.NAMENODE,

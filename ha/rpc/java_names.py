@@ -47,6 +47,10 @@ DATANODE_LIFELINE_PROTOCOL: Final = (
 )
 INTER_DATANODE_PROTOCOL: Final = "org.apache.hadoop.hdfs.server.protocol.InterDatanodeProtocol"
 CLIENT_DATANODE_PROTOCOL: Final = "org.apache.hadoop.hdfs.protocol.ClientDatanodeProtocol"
+REFRESH_USER_MAPPINGS: Final = "org.apache.hadoop.security.RefreshUserMappingsProtocol"
+REFRESH_AUTHORIZATION_POLICY: Final = (
+    "org.apache.hadoop.security.authorize.RefreshAuthorizationPolicyProtocol"
+)
 
 RECOVERY_IN_PROGRESS: Final = "org.apache.hadoop.hdfs.protocol.RecoveryInProgressException"
 REPLICA_NOT_FOUND: Final = "org.apache.hadoop.hdfs.server.datanode.ReplicaNotFoundException"

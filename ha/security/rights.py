@@ -15,7 +15,14 @@ HTTP: Final = "HTTP"
 JOURNALNODE: Final = "JournalNode"
 CLIENT_PROTOCOL: Final = "ClientProtocol"
 CLIENT_DATANODE_PROTOCOL: Final = "ClientDatanodeProtocol"
-CLIENT_FACES: Final = frozenset((CLIENT_PROTOCOL, CLIENT_DATANODE_PROTOCOL))
+REFRESH_USER_MAPPINGS: Final = "RefreshUserMappingsProtocol"
+REFRESH_AUTHORIZATION_POLICY: Final = "RefreshAuthorizationPolicyProtocol"
+CLIENT_FACES: Final = frozenset(
+    (
+        CLIENT_PROTOCOL, CLIENT_DATANODE_PROTOCOL, REFRESH_USER_MAPPINGS,
+        REFRESH_AUTHORIZATION_POLICY,
+    )
+)  # fmt: skip
 """What Java's clients call; of the second only the length of a block that is being written."""
 
 NN, JN, ZKFC, ADMIN, OPERATOR = (
@@ -87,6 +94,10 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
         "saveNamespace": _audited(CLIENT, ADMIN),
         "rollEdits": _audited(CLIENT, ADMIN, CHECKPOINTER),
     },
+    REFRESH_USER_MAPPINGS: _each(
+        "refreshUserToGroupsMappings refreshSuperUserGroupsConfiguration", _audited(CLIENT, ADMIN)
+    ),
+    REFRESH_AUTHORIZATION_POLICY: {"refreshServiceAcl": _audited(CLIENT, ADMIN)},
     "HAServiceProtocol": {
         "getServiceStatus": _may(ZKFC, NN, ADMIN, OPERATOR, CHECKPOINTER),
         "refreshNodes": _audited(CLIENT, ADMIN),

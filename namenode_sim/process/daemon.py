@@ -45,6 +45,7 @@ from namenode_sim.process.peer_service import (
     peer_protocol,
     witness_protocol,
 )
+from namenode_sim.process.refresh_service import refresh_protocols
 from namenode_sim.process.status_page import INITIALIZING, LoadingPage, StatusPage
 from namenode_sim.process.user_groups import SystemGroups
 from namenode_sim.startup.identity import (
@@ -234,6 +235,7 @@ class _Parts:
         running.push_async_callback(namenode.stop)
         protocols = [
             client_service.protocol(),
+            *refresh_protocols(client_service, client_service.groups.forget),
             *datanode_protocols(keeper, storage.namespace_info, client_service),
             self.operators,
             witness_protocol(journal.silence),

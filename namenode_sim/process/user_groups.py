@@ -39,6 +39,9 @@ class Groups(Protocol):
     def known(self, user: str) -> frozenset[str]:
         """Return what was learnt; no group for a user about whom ``learn`` was not called."""
 
+    def forget(self) -> None:
+        """Ask anew about every user."""
+
 
 class SystemGroups:
     """Remembers each answer for a while, the newest ``max_remembered`` of them.
@@ -62,6 +65,7 @@ class SystemGroups:
         self._max_remembered = max_remembered
         self._clock = clock
         self._found: OrderedDict[str, tuple[float, frozenset[str]]] = OrderedDict()
+        self._former: OrderedDict[str, tuple[float, frozenset[str]]] = OrderedDict()
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._threads = ThreadPoolExecutor(LOOKUPS_AT_ONCE, "groups-of-users")
 
@@ -87,14 +91,22 @@ class SystemGroups:
         """Return the groups of a user; none if the machine does not know the user."""
         if user in self._overrides:
             return self._overrides[user]
-        found = self._found.get(user)
+        found = self._found.get(user) or self._former.get(user)
         return NOBODY if found is None else found[1]
+
+    def forget(self) -> None:
+        """Ask anew about every user, and wait for it; calls that are let in go on with the old."""
+        self._former, self._found = self._found, OrderedDict()
 
     async def _find(self, user: str) -> None:
         began = self._clock()
         loop = asyncio.get_running_loop()
         try:
-            groups = await loop.run_in_executor(self._threads, self._ask, user)
+            while True:
+                before = self._found
+                groups = await loop.run_in_executor(self._threads, self._ask, user)
+                if before is self._found:  # or the answer may be older than a refresh
+                    break
         except OSError as failure:
             log.warning("groups.not_found", user=user, because=str(failure))
             groups = self.known(user)

@@ -9,8 +9,11 @@ import pytest
 
 from deploy.local.cluster.cluster import open_cluster
 from namenode_sim.image.files import check_digest
+from tests import TESTDATA
+from tests.interop.cli_cases import cases_in
 from tests.interop.hadoop_server import Hadoop
-from tests.interop.our_cluster import DFSADMIN, OurCluster
+from tests.interop.our_cluster import CACHE_ADMIN, DFSADMIN, OurCluster
+from tests.needs import FILES_OF_HADOOP
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -103,3 +106,27 @@ def test_snapshot_diff_prints_what_changed(ours: OurCluster) -> None:
     for later in ("s2", "."):
         said = ours.well("hdfs.tools.snapshot.SnapshotDiff", "/diffed", "s1", later)
         assert set(said.splitlines()[1:]) - {""} == wanted
+
+
+@FILES_OF_HADOOP.mark
+def test_hadoop_s_own_cases_of_cacheadmin_pass(ours: OurCluster) -> None:
+    """The ids that they expect count on from case to case."""
+    wrong: dict[str, str] = {}
+    for case in cases_in(
+        TESTDATA / "upstream-cli" / "testCacheAdminConf.xml", "cache-admin-command"
+    ):
+        said = [ours.run(CACHE_ADMIN, *words).said for words in case.commands][-1]
+        if any(text.strip() not in said for text in case.expected):
+            wrong[case.description] = said
+        for words in case.cleanup:
+            ours.run(CACHE_ADMIN, *words)
+    assert not wrong
+
+
+def test_what_can_be_refreshed_is_refreshed(ours: OurCluster) -> None:
+    said = ours.dfsadmin("-refreshUserToGroupsMappings")
+    assert said.count("Refresh user to groups mapping successful") == 2
+    said = ours.dfsadmin("-refreshSuperUserGroupsConfiguration")
+    assert said.count("Refresh super user groups configuration successful") == 2
+    refused = ours.run(DFSADMIN, "-refreshServiceAcl")
+    assert "Service Level Authorization not enabled!" in refused.said

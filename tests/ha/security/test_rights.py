@@ -29,6 +29,7 @@ from journal.proto import journal_pb2 as pb
 from namenode_sim.checkpoint.image_receive import ImageReceiver
 from namenode_sim.datanode_protocol.service import DatanodeService
 from namenode_sim.process.client_service import ClientService
+from namenode_sim.process.refresh_service import refresh_protocols
 from namenode_sim.transfer.image_server import ImageServer
 from namenode_sim.transfer.namenode_protocol import namenode_protocol
 
@@ -45,6 +46,7 @@ def _protocols() -> Iterator[RpcProtocol]:
     client_service = ClientService(NOTHING, NOTHING, NOTHING, "hdfs", NOTHING)
     datanode = DatanodeService(NOTHING, NOTHING, NOTHING)
     yield client_service.protocol()
+    yield from refresh_protocols(client_service, NOTHING)
     yield ha_service_protocol(NOTHING)
     yield zkfc_protocol(NOTHING)
     yield journal_witness_protocol(NOTHING)

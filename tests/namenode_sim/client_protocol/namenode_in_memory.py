@@ -206,6 +206,9 @@ class NamedGroups:
     async def learn(self, user: str) -> None:
         return
 
+    def forget(self) -> None:
+        return
+
     def known(self, user: str) -> frozenset[str]:
         return GROUPS.get(user, frozenset())
 

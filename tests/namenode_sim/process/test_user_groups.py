@@ -69,3 +69,25 @@ async def test_strangers_names_do_not_fill_the_memory() -> None:
         await groups.learn(f"stranger-{number}")
     known = [number for number in range(50) if groups.known(f"stranger-{number}")]
     assert known == list(range(40, 50))
+
+
+async def test_a_refresh_asks_again_and_does_not_keep_an_answer_from_before() -> None:
+    """A call that was let in before goes on with the old groups, and not without any."""
+    directory = Directory()
+    groups = SystemGroups(ask=directory)
+    await groups.learn("ann")
+    directory.answers.clear()
+    late = asyncio.create_task(groups.learn("bob"))
+    async with asyncio.timeout(SECONDS):
+        while directory.asked != ["ann", "bob"]:
+            await asyncio.sleep(0)
+    groups.forget()
+    assert not groups.has_learnt("ann")
+    assert groups.known("ann") == {"staff"}
+    waiting = asyncio.create_task(groups.learn("ann"))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    directory.answers.set()
+    async with asyncio.timeout(SECONDS):
+        await asyncio.gather(late, waiting)
+    assert sorted(directory.asked) == ["ann", "ann", "bob", "bob"]

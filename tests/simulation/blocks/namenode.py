@@ -88,6 +88,9 @@ class NoGroups:
         """Known."""
         return True
 
+    def forget(self) -> None:
+        return
+
     async def learn(self, user: str) -> None:
         """Known."""
 
