@@ -35,7 +35,7 @@ INSTALLED: Final = "/opt/nnha"
 CHECKOUT: Final = "/usr/src/nnha"
 """Where the hosts have this checkout, or the unpacked sdist."""
 ROOTS_HOME: Final = str(Path("~root").expanduser())
-COMMAND_SECONDS: Final = 120.0
+COMMAND_SECONDS: Final = 300.0
 TIMED_OUT: Final = 124
 READY_SECONDS: Final = 60.0
 _PATH: Final = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -221,6 +221,7 @@ class Lab:
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[Lab]:
     """Run the hosts with nothing on them but this checkout in /opt/nnha, for a ``with``."""
+    folder.mkdir(exist_ok=True)
     net = Network(f"lab{os.getpid()}", ADDRESSES)
     hosts = {name: Host(name, folder / name, net) for name in ADDRESSES if name != NAMES}
     lab = Lab(hosts, folder, net.run_id)

@@ -93,7 +93,8 @@ def shape(output: str) -> str:
     """Return a text without what differs from run to run: numbers, times, widths of columns."""
     bare = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", output)
     bare = re.sub(r"0x[0-9a-f]+|\b[0-9a-f]{32,}\b", "N", bare)
-    bare = re.sub(r"\d+(?:[.,]\d+)?(?: ?(?:ms|s|min|h|[KMGTP]?B|[KMGTP]))?\b", "N", bare)
+    bare = re.sub(r"\b(?:\d+[dhm] )+(?=\d)", "", bare)
+    bare = re.sub(r"\d+(?:[.,]\d+)?(?: ?(?:ms|s|min|m|h|[KMGTP]?B|[KMGTP]))?\b", "N", bare)
     bare = bare.replace("N tx", "-")  # a standby's lag: none a moment later
     lines = (re.sub(r"\s+", " ", line).strip() for line in bare.strip().splitlines())
     return "\n".join(line for line in lines if not line.startswith(_BUSY))

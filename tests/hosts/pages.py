@@ -9,6 +9,7 @@ from tests.hosts.page import Step, steps
 DOCS: Final = ROOT / "docs"
 REST: Final = "\n### Every daemon, one after the other\n"
 """In the operator's guide: what comes then takes minutes."""
+BY_HAND: Final = "\n## Hand over\n"
 
 
 def first_day() -> Iterator[Step]:
@@ -16,9 +17,21 @@ def first_day() -> Iterator[Step]:
     return steps(_guide()[0])
 
 
+def first_file() -> Iterator[Step]:
+    """Yield what leads from nothing to a file, which one NameNode has written the edits of."""
+    return steps(_guide()[0].partition("\nAnd the first failover")[0])
+
+
 def every_day() -> Iterator[Step]:
     """Yield restarts, replacements and renewals."""
-    return steps(_guide()[1])
+    return steps(_guide()[1].partition(BY_HAND)[0])
+
+
+def by_hand() -> Iterator[Step]:
+    """Yield hand-overs and questions, whose answers clients would change."""
+    before, found, rest = _guide()[1].partition(BY_HAND)
+    assert found, f"operations.md has no{BY_HAND}"
+    return steps(_blank(before + found) + rest)
 
 
 def page(name: str) -> Iterator[Step]:
@@ -30,5 +43,9 @@ def _guide() -> tuple[str, str]:
     text = (DOCS / "operations.md").read_text()
     first, found, rest = text.partition(REST)
     assert found, f"operations.md has no{REST}"
-    # So that a line's number is the page's.
-    return first, "\n" * (first.count("\n") + 1) + rest
+    return first, _blank(first + found) + rest
+
+
+def _blank(text: str) -> str:
+    """Return as many lines, so that those behind it have the numbers of the page."""
+    return "\n" * text.count("\n")

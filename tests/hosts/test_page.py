@@ -1,11 +1,14 @@
 """Marks of pages, what counts as the same output, and the name server's answers."""
 
+import re
 import socket
 import struct
+from typing import Final
 
 import pytest
 
 from tests import ROOT
+from tests.hosts import pages
 from tests.hosts.name_server import answer
 from tests.hosts.page import ALL, BadMarkError, Kind, Step, shape, shown, steps
 
@@ -43,6 +46,8 @@ def test_commands_and_what_is_shown_below_them() -> None:
         ("epoch 1   12 s  756G", "epoch 20 0.3 s 1.5G\n"),
         ("at 2026-11-28T14:49:51.653Z", "at 2027-01-01T00:00:00.000Z"),
         ("lock 0x10001", "lock 0xffe"),
+        ("11 s ago", "3m 53s ago"),
+        ("11 s ago", "1d 2h 0m ago"),
         (f"serial {'0b' * 20}", f"serial {'fe' * 20}"),
         ("a", "a\n* this command itself took 2.6 s to start"),
     ],
@@ -59,6 +64,24 @@ def test_other_words_and_lines_are_not(run: str) -> None:
 def test_the_guide_has_marks_of_every_kind() -> None:
     found = list(steps((ROOT / "docs" / "operations.md").read_text()))
     assert {step.kind for step in found} == set(Kind)
+
+
+_ALSO_WITHOUT_HOSTS: Final = ("nnha web                              # listens",)
+"""What a page says of one machine, with the first words of its block."""
+
+
+@pytest.mark.parametrize(
+    "name", ["operations.md", "metrics.md", "web.md", "security.md", "migration.md"]
+)
+def test_each_block_of_commands_is_carried_out(name: str) -> None:
+    text = (pages.DOCS / name).read_text()
+    assert list(steps(text))
+    for before, block in re.findall(
+        r"^([^\n]*)\n```\w*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
+    ):
+        is_command = re.search(r"^(\$ )?nnha ", block, re.MULTILINE) is not None
+        marked = before.startswith("<!-- lab: ")
+        assert marked or not is_command or block.startswith(_ALSO_WITHOUT_HOSTS), block
 
 
 def _query(name: str, kind: int = 1) -> bytes:

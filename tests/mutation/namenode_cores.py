@@ -60,6 +60,7 @@ NAMENODE_CORES: Final[dict[str, Core]] = {
             "namenode_sim/datanodes/draining.py",
             "namenode_sim/datanodes/commands.py",
             "namenode_sim/datanodes/liveness.py",
+            "namenode_sim/datanodes/reachable.py",
             "namenode_sim/datanodes/registry.py",
             "namenode_sim/datanodes/report_leases.py",
         ),

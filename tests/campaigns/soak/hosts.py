@@ -17,7 +17,7 @@ from tests import ROOT, needs
 from tests.campaigns.soak.faults import file_clients, network
 from tests.campaigns.soak.faults.file_clients import Plan
 from tests.hosts import lab, pages
-from tests.hosts.page import CLIENT
+from tests.hosts.page import CLIENT, Kind
 from tests.hosts.walk import walk
 
 PAGES = ("metrics.md", "web.md", "security.md")
@@ -33,7 +33,9 @@ def main(*, as_object: bool) -> None:
     if lacking:
         raise click.ClickException(lacking)
     with orderly_end(), tempfile.TemporaryDirectory(prefix="nnha-hosts-") as folder:
-        found = play(Path(folder))
+        found = play(Path(folder) / "pages")
+        if found["passed"]:
+            found |= migrate(Path(folder) / "migration")
     for name, value in found.items():
         click.echo(f"{name:24} {value}", err=True)
     if as_object:
@@ -59,10 +61,42 @@ def play(folder: Path) -> dict[str, Any]:
             process.wait(CLIENT_SECONDS)
             outcome = json.loads(client.must(f"cat {plan.outcome}"))
             found |= {f"files_{name}": value for name, value in outcome.items()}
+            found["by_hand_seconds"] = round(walk(hosts, pages.by_hand()), 1)
             found["passed"] = outcome["acknowledged"] > 0 and not outcome["wrong"]
         except AssertionError as failure:
             found["failure"] = f"{failure}\n{hosts.kept_logs()}"
     return found
+
+
+def migrate(folder: Path) -> dict[str, Any]:
+    """Make a pair of one NameNode by docs/migration.md; the file of before must be there still.
+
+    A name directory that has been active since its format has every edit, as that of a single one.
+    """
+    found: dict[str, Any] = {"passed": False}
+    with lab.running(folder) as hosts:
+        try:
+            walk(hosts, pages.first_file())
+            for host in hosts.hosts.values():
+                host.must(_END_ALL)
+            hosts.hosts["host2"].must("rm -rf /data/nn/*")
+            walk(hosts, (step for step in pages.first_file() if step.kind is Kind.BACKGROUND))
+            found["migration.md_seconds"] = round(walk(hosts, pages.page("migration.md")), 1)
+            read = hosts.hosts[CLIENT].must(
+                "nnha dfs -cat first && nnha dfs -put /etc/hosts second"
+            )
+            found["passed"] = read == f"{CLIENT}\n"
+        except AssertionError as failure:
+            found["failure"] = f"{failure}\n{hosts.kept_logs()}"
+    return found
+
+
+_END_ALL = (
+    "pkill -f '[-]m nnha |[Q]uorumPeerMain'; "
+    "while pgrep -f '[-]m nnha |[Q]uorumPeerMain'; do sleep 0.1; done; "
+    "rm -rf /data/jn/* /data/zk/version-2"
+)
+"""Stops a host's daemons, and forgets its journal and its part of ZooKeeper."""
 
 
 def _words(argv: list[str]) -> str:

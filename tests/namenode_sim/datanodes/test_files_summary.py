@@ -13,7 +13,8 @@ from namenode_sim.datanodes.files_summary import files_summary
 from namenode_sim.datanodes.liveness import LivenessRules
 from namenode_sim.datanodes.model import Room, StorageState
 from namenode_sim.datanodes.reachable import count_lacking
-from tests.namenode_sim.datanodes.few_nodes import BLOCK, Few
+from namenode_sim.namespace.changes import BlockAdded
+from tests.namenode_sim.datanodes.few_nodes import BLOCK, LENGTH, STAMP, Few
 
 ROOM = Room(capacity=1000, used=10, remaining=900)
 
@@ -125,6 +126,7 @@ def test_replicas_of_silent_datanodes_do_not_count(
 
 COMING = {
     "its copies come to DataNodes that are heard": ("", (0, 0)),
+    "its copies come, and another DataNode is silent": ("d", (0, 0)),
     "a copy is to come to a silent DataNode": ("b", (0, 1)),
     "copies come, and the only replica is on a silent DataNode": ("a", (1, 0)),
 }
@@ -143,6 +145,56 @@ def test_a_copy_that_is_to_come_to_a_silent_datanode_does_not_count(
         few.nodes[name].broken = True
     found = told(few)
     assert (found.missing, found.under_replicated) == lacking
+
+
+def lacking(few: Few, silent: str) -> tuple[int, int]:
+    """Return how many blocks are missing and lack replicas when this DataNode is silent."""
+    few.nodes[silent].broken = True
+    found = told(few)
+    return found.missing, found.under_replicated
+
+
+def coming(few: Few, to: str, block: int = BLOCK) -> None:
+    few.redundancy.pending.add(block, [(few.nodes[to], few.storages[to])], few.now)
+
+
+def test_a_silent_datanode_without_volumes_and_a_copy_of_a_deleted_block_change_nothing() -> None:
+    few = Few("ab")
+    few.block("b", 1)
+    few.nodes["a"].storages.clear()
+    coming(few, "b", BLOCK + 9)
+    assert lacking(few, "a") == (0, 0)
+
+
+def test_enough_replicas_are_heard_before_the_excess_is_chosen() -> None:
+    few = Few("abcd")
+    few.block("abcd", 3)
+    assert not few.losing()
+    assert lacking(few, "a") == (0, 0)
+
+
+def test_a_replica_that_is_to_be_deleted_does_not_count() -> None:
+    few = Few("abcd")
+    few.block("abcd", 3)
+    few.work()
+    stays = next(name for name in "abcd" if name not in few.losing())
+    assert lacking(few, stays) == (0, 1)
+
+
+def test_a_block_that_is_being_written_is_not_judged() -> None:
+    few = Few("abcd")
+    few.edit(BlockAdded(1, BLOCK, LENGTH, STAMP, 3, complete=False))
+    coming(few, "b")
+    assert lacking(few, "d") == (0, 0)
+
+
+@pytest.mark.parametrize(("on", "counted"), [("", (1, 0)), ("ab", (0, 1))])
+def test_what_the_queues_have_is_counted_once(on: str, counted: tuple[int, int]) -> None:
+    few = Few("abcd")
+    few.block(on, 3)
+    few.work()
+    coming(few, "d")
+    assert lacking(few, "d") == counted
 
 
 def test_a_standby_judges_no_replicas() -> None:

@@ -212,7 +212,7 @@ def check_credentials(configuration: Configuration, nameservice: str) -> Iterato
     if mode & (stat.S_IRGRP | stat.S_IROTH):
         yield warn("credentials", f"others may read {path}", f"chmod 600 {path}")
     else:
-        yield ok("credentials", f"{path}can be read by its owner only")
+        yield ok("credentials", f"{path} can be read by its owner only")
 
 
 def check_machine() -> Iterator[Finding]:
