@@ -27,6 +27,9 @@ class Target:
         return f"{self.nameservice}.{self.namenode} at {self.host}:{self.port}"
 
 
+SSH_PORT: Final = 22
+
+
 @dataclass(frozen=True, slots=True)
 class SshMethod:
     """``sshfence`` or ``sshfence([user][:port])``: kill the NameNode over ssh."""
@@ -37,8 +40,9 @@ class SshMethod:
     port: int
 
     def __str__(self) -> str:
-        """Return it as configured, the port always written out."""
-        return f"sshfence({self.user or ''}:{self.port})"
+        """Return it as configured, without what is the default."""
+        port = "" if self.port == SSH_PORT else f":{self.port}"
+        return f"sshfence({self.user or ''}{port})" if self.user or port else "sshfence"
 
 
 @dataclass(frozen=True, slots=True)

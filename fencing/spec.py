@@ -12,7 +12,6 @@ from typing import Final
 from fencing import model
 from fencing.model import BadSpec
 
-DEFAULT_SSH_PORT = 22
 MAX_METHODS = 20
 """More than anyone has; each may take its whole deadline, and there is no active until then."""
 
@@ -73,7 +72,7 @@ def _shell(number: int, argument: str | None) -> model.ShellMethod:
 
 def _ssh(number: int, argument: str | None) -> model.SshMethod:
     match = _SSH_ARGUMENT.fullmatch(argument or "")
-    port = int(match[2] or DEFAULT_SSH_PORT) if match else 0
+    port = int(match[2] or model.SSH_PORT) if match else 0
     if match is None or not 0 < port <= _HIGHEST_PORT:
         raise BadSpec(
             f"Unable to parse user and port {argument!r} in line {number} of the fencing methods. "

@@ -72,7 +72,7 @@ async def format_all(
     with lock_all(directories):
         if not force:
             refuse_occupied(edits_directories(conf, place.address))
-        await _refuse_active(place)
+        await refuse_active(place)
         await _format_journal(conf, place, namespace_info, force=force)
         try:
             erase_edits(edits_directories(conf, place.address), directories)
@@ -91,12 +91,15 @@ async def format_all(
     )
 
 
-async def _refuse_active(place: NameNodeIdentity) -> None:
-    """Refuse while another NameNode is active: its journal is in use."""
-    if await one_is_active(place.peers, deadline_seconds=ASK_SECONDS):
+async def refuse_active(place: NameNodeIdentity) -> None:
+    """Refuse while a NameNode is active: its journal is in use.
+
+    It may have our own id and address, and other name directories than those that we have locked.
+    """
+    if await one_is_active((*place.peers, place.address), deadline_seconds=ASK_SECONDS):
         raise ExitWith(
             ABORTED,
-            f"another NameNode of {place.address.nameservice} is active, and formatting would "
+            f"a NameNode of {place.address.nameservice} is active, and formatting would "
             "erase the file system that it serves; nothing was changed, and --force does not "
             "override this. Stop all NameNodes first. To become its standby instead: "
             "nnha namenode --bootstrap-standby.",

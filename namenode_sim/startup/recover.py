@@ -134,10 +134,10 @@ def _summary(recovery: Recovery, image: Path, kept: list[str]) -> str:
 
 
 async def _refuse_beside_an_active(place: identity.NameNodeIdentity) -> None:
-    if await one_is_active(place.peers, deadline_seconds=PEER_SECONDS):
+    if await one_is_active((*place.peers, place.address), deadline_seconds=PEER_SECONDS):
         raise ExitWith(
             UNEXPECTED,
-            "another NameNode of this nameservice is active, so its namespace is complete; nothing "
+            "a NameNode of this nameservice is active, so its namespace is complete; nothing "
             "was changed. Copy it instead: nnha namenode --bootstrap-standby --force.",
         )
 

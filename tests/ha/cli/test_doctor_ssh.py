@@ -43,7 +43,7 @@ def test_a_key_and_a_known_host_are_well(settings: SshSettings) -> None:
 KEYS = {
     # what the key file becomes -> the verdict, and what is said
     "others may read it": (Severity.WARN, "others may read"),
-    "it is gone": (Severity.WARN, "No such file"),
+    "it is gone": (Severity.FAIL, "No such file"),
     "it is a public key": (Severity.FAIL, "is a public key"),
     "it is encrypted": (Severity.FAIL, "nnha.fencing.ssh.passphrase-file"),
     "it is a folder": (Severity.FAIL, "Is a directory"),

@@ -232,7 +232,7 @@ def test_w3_the_status_says_so_where_nothing_proves_the_old_active_gone(
 @pytest.mark.row("W3")
 @pytest.mark.parametrize(
     "methods",
-    [("sshfence(:22)",), ("sshfence(:22)", "journal-epoch"), ("shell(stonith x)",), ("kill",), ()],
+    [("sshfence",), ("sshfence(:22)", "journal-epoch"), ("shell(stonith x)",), ("kill",), ()],
     ids=str,
 )
 def test_w3_it_says_nothing_where_some_method_could(methods: tuple[str, ...]) -> None:

@@ -105,7 +105,7 @@ async def test_formatting_is_refused_while_another_namenode_is_active(tmp_path: 
             before = snapshot(tmp_path)
             code, out = await at.command("-format", "-force")
             assert code == 1, out
-            assert "another NameNode of ns1 is active" in out
+            assert "a NameNode of ns1 is active" in out
             assert "nothing was changed" in out
             assert snapshot(tmp_path) == before
     finally:

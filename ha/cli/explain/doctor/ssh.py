@@ -36,7 +36,7 @@ def _fault_of_key(check: str, path: Path, passphrase_file: Path | None) -> Findi
         mode = path.expanduser().stat().st_mode
     except OSError as error:
         found = f"sshfence: {path}: {error.strerror}"
-        return warn(check, found, "the key must be there on every NameNode host")
+        return fail(check, found, "put the key there, on every NameNode host")
     try:
         passphrase = passphrase_file and passphrase_file.expanduser().read_text("utf-8")
     except (OSError, UnicodeDecodeError):
