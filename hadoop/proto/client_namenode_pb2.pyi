@@ -1514,6 +1514,200 @@ class RefreshNodesResponseProto(_message.Message):
 Global___RefreshNodesResponseProto: _TypeAlias = RefreshNodesResponseProto  # noqa: Y015
 
 @_typing.final
+class MetaSaveRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FILENAME_FIELD_NUMBER: _builtins.int
+    filename: _builtins.str
+    def __init__(
+        self,
+        *,
+        filename: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["filename", b"filename"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["filename", b"filename"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MetaSaveRequestProto: _TypeAlias = MetaSaveRequestProto  # noqa: Y015
+
+@_typing.final
+class MetaSaveResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MetaSaveResponseProto: _TypeAlias = MetaSaveResponseProto  # noqa: Y015
+
+@_typing.final
+class SatisfyStoragePolicyRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SRC_FIELD_NUMBER: _builtins.int
+    src: _builtins.str
+    def __init__(
+        self,
+        *,
+        src: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["src", b"src"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["src", b"src"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SatisfyStoragePolicyRequestProto: _TypeAlias = SatisfyStoragePolicyRequestProto  # noqa: Y015
+
+@_typing.final
+class SatisfyStoragePolicyResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SatisfyStoragePolicyResponseProto: _TypeAlias = SatisfyStoragePolicyResponseProto  # noqa: Y015
+
+@_typing.final
+class GetBatchedListingRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATHS_FIELD_NUMBER: _builtins.int
+    STARTAFTER_FIELD_NUMBER: _builtins.int
+    NEEDLOCATION_FIELD_NUMBER: _builtins.int
+    startAfter: _builtins.bytes
+    needLocation: _builtins.bool
+    @_builtins.property
+    def paths(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        paths: _abc.Iterable[_builtins.str] | None = ...,
+        startAfter: _builtins.bytes | None = ...,
+        needLocation: _builtins.bool | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["needLocation", b"needLocation", "startAfter", b"startAfter"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["needLocation", b"needLocation", "paths", b"paths", "startAfter", b"startAfter"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetBatchedListingRequestProto: _TypeAlias = GetBatchedListingRequestProto  # noqa: Y015
+
+@_typing.final
+class GetBatchedListingResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LISTINGS_FIELD_NUMBER: _builtins.int
+    HASMORE_FIELD_NUMBER: _builtins.int
+    STARTAFTER_FIELD_NUMBER: _builtins.int
+    hasMore: _builtins.bool
+    startAfter: _builtins.bytes
+    @_builtins.property
+    def listings(self) -> _containers.RepeatedCompositeFieldContainer[Global___BatchedDirectoryListingProto]: ...
+    def __init__(
+        self,
+        *,
+        listings: _abc.Iterable[Global___BatchedDirectoryListingProto] | None = ...,
+        hasMore: _builtins.bool | None = ...,
+        startAfter: _builtins.bytes | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["hasMore", b"hasMore", "startAfter", b"startAfter"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hasMore", b"hasMore", "listings", b"listings", "startAfter", b"startAfter"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetBatchedListingResponseProto: _TypeAlias = GetBatchedListingResponseProto  # noqa: Y015
+
+@_typing.final
+class BatchedDirectoryListingProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARTIALLISTING_FIELD_NUMBER: _builtins.int
+    PARENTIDX_FIELD_NUMBER: _builtins.int
+    EXCEPTION_FIELD_NUMBER: _builtins.int
+    parentIdx: _builtins.int
+    @_builtins.property
+    def partialListing(self) -> _containers.RepeatedCompositeFieldContainer[_hdfs_types_pb2.HdfsFileStatusProto]: ...
+    @_builtins.property
+    def exception(self) -> Global___RemoteExceptionProto: ...
+    def __init__(
+        self,
+        *,
+        partialListing: _abc.Iterable[_hdfs_types_pb2.HdfsFileStatusProto] | None = ...,
+        parentIdx: _builtins.int | None = ...,
+        exception: Global___RemoteExceptionProto | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["exception", b"exception", "parentIdx", b"parentIdx"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["exception", b"exception", "parentIdx", b"parentIdx", "partialListing", b"partialListing"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchedDirectoryListingProto: _TypeAlias = BatchedDirectoryListingProto  # noqa: Y015
+
+@_typing.final
+class RemoteExceptionProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CLASSNAME_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    className: _builtins.str
+    message: _builtins.str
+    def __init__(
+        self,
+        *,
+        className: _builtins.str | None = ...,
+        message: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["className", b"className", "message", b"message"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["className", b"className", "message", b"message"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemoteExceptionProto: _TypeAlias = RemoteExceptionProto  # noqa: Y015
+
+@_typing.final
+class BatchedListingKeyProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHECKSUM_FIELD_NUMBER: _builtins.int
+    PATHINDEX_FIELD_NUMBER: _builtins.int
+    STARTAFTER_FIELD_NUMBER: _builtins.int
+    checksum: _builtins.bytes
+    pathIndex: _builtins.int
+    startAfter: _builtins.bytes
+    def __init__(
+        self,
+        *,
+        checksum: _builtins.bytes | None = ...,
+        pathIndex: _builtins.int | None = ...,
+        startAfter: _builtins.bytes | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["checksum", b"checksum", "pathIndex", b"pathIndex", "startAfter", b"startAfter"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checksum", b"checksum", "pathIndex", b"pathIndex", "startAfter", b"startAfter"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchedListingKeyProto: _TypeAlias = BatchedListingKeyProto  # noqa: Y015
+
+@_typing.final
 class RollEditsRequestProto(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

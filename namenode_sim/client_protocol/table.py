@@ -17,7 +17,12 @@ from namenode_sim.client_protocol.open_files import (
     pipeline_calls,
     truncate,
 )
-from namenode_sim.client_protocol.reads import cluster_health, cluster_reads, reads
+from namenode_sim.client_protocol.reads import (
+    batched_listing,
+    cluster_health,
+    cluster_reads,
+    reads,
+)
 from namenode_sim.client_protocol.tree import (
     acl_calls,
     attribute_writes,
@@ -55,6 +60,7 @@ READS: dict[str, Answer] = {
     "getFileLinkInfo": reads.get_file_link_info,
     "getLocatedFileInfo": reads.get_located_file_info,
     "getListing": reads.get_listing,
+    "getBatchedListing": batched_listing.get_batched_listing,
     "isFileClosed": reads.is_file_closed,
     "getPreferredBlockSize": reads.get_preferred_block_size,
     "getLinkTarget": reads.get_link_target,
@@ -69,6 +75,7 @@ READS: dict[str, Answer] = {
     "getDatanodeStorageReport": cluster_health.get_datanode_storage_report,
     "getStoragePolicies": cluster_reads.get_storage_policies,
     "getStoragePolicy": cluster_reads.get_storage_policy,
+    "satisfyStoragePolicy": cluster_reads.satisfy_storage_policy,
     "getErasureCodingPolicies": cluster_reads.get_erasure_coding_policies,
     "getErasureCodingPolicy": cluster_reads.get_erasure_coding_policy,
     "getEZForPath": cluster_reads.get_ez_for_path,

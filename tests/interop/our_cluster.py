@@ -9,6 +9,7 @@ from tests.interop.hadoop_server import Hadoop, JavaObject
 
 DFSADMIN = "hdfs.tools.DFSAdmin"
 SHELL = "fs.FsShell"
+CACHE_ADMIN = "hdfs.tools.CacheAdmin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +50,7 @@ class OurCluster:
             tool = self.hadoop.hadoop
             for name in program.split("."):
                 tool = getattr(tool, name)
-            made = tool()
-            made.setConf(self.configuration())
-            status = made.run(self.hadoop.strings(*words))
+            status = tool(self.configuration()).run(self.hadoop.strings(*words))
         finally:
             system.setOut(out)
             system.setErr(err)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JJavaError
 
 from deploy.local.cluster.cluster import open_cluster
 from namenode_sim.image.files import check_digest
@@ -130,3 +131,23 @@ def test_what_can_be_refreshed_is_refreshed(ours: OurCluster) -> None:
     assert said.count("Refresh super user groups configuration successful") == 2
     refused = ours.run(DFSADMIN, "-refreshServiceAcl")
     assert "Service Level Authorization not enabled!" in refused.said
+
+
+def test_several_directories_are_listed_at_once(ours: OurCluster) -> None:
+    for path in ("/many/a/b", "/many/a/c", "/many/d/e"):
+        ours.shell("-mkdir", "-p", path)
+    client = ours.hadoop.hadoop.fs.FileSystem.newInstance(ours.configuration())
+    paths = ours.hadoop.gateway.jvm.java.util.ArrayList()
+    for path in ("/many/a", "/many/d", "/many/none"):
+        paths.add(ours.hadoop.path(path))
+    found, each = [], client.batchedListStatusIterator(paths)
+    while each.hasNext():
+        listing = each.next()
+        try:
+            found += [str(one.getPath().toUri().getPath()) for one in listing.get()]
+        except Py4JJavaError as failure:
+            assert "Path /many/none does not exist" in str(failure)  # noqa: PT017
+            found.append("none")
+    assert found == ["/many/a/b", "/many/a/c", "/many/d/e", "none"]
+    refused = ours.run("hdfs.tools.StoragePolicyAdmin", "-satisfyStoragePolicy", "-path", "/many")
+    assert "or use Mover tool" in refused.said

@@ -65,6 +65,17 @@ def get_storage_policy(
     )
 
 
+def satisfy_storage_policy(
+    _: Scene, __: calls.SatisfyStoragePolicyRequestProto
+) -> calls.SatisfyStoragePolicyResponseProto:
+    """Refuse, as Hadoop does where dfs.storage.policy.satisfier.mode is NONE, its default."""
+    raise errors.FsError(
+        errors.UNSUPPORTED_ACTION,
+        "Cannot request to satisfy storage policy when storage policy satisfier feature has been "
+        "disabled by admin. Seek for an admin help to enable it or use Mover tool.",
+    )
+
+
 def get_erasure_coding_policies(
     scene: Scene, _: calls.GetErasureCodingPoliciesRequestProto
 ) -> calls.GetErasureCodingPoliciesResponseProto:
