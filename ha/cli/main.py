@@ -34,7 +34,19 @@ class Entry:
 COMMANDS: Mapping[str, Entry] = {
     "status": Entry("ha.cli.status.command:status", "Show the whole cluster on one screen."),
     "datanodes": Entry(
-        "ha.cli.status.datanodes:datanodes", "List the DataNodes: state, last contact, volumes."
+        "ha.cli.status.datanodes:datanodes",
+        "List the DataNodes: state, last contact, volumes.",
+        parts={
+            "decommission": Entry(
+                "ha.cli.operate.leave:decommission", "Copy a DataNode's blocks, so that it may go."
+            ),
+            "maintenance": Entry(
+                "ha.cli.operate.leave:maintenance", "Let a DataNode be switched off for a while."
+            ),
+            "recommission": Entry(
+                "ha.cli.operate.leave:recommission", "Have a DataNode serve again."
+            ),
+        },
     ),
     "switchover": Entry(
         "ha.cli.operate.switchover:switchover", "Have the active NameNode hand over to another."

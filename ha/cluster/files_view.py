@@ -24,6 +24,10 @@ _HADOOP: Final = {
 """What the bean FSNamesystem of Hadoop's NameNode calls the counts."""
 
 
+_OF_OLDER: Final = {"service": "in service"}
+"""What the page of an older NameNode does not say of a DataNode."""
+
+
 @dataclass(frozen=True, slots=True)
 class VolumeView:
     """One volume of a DataNode: its room in bytes, and how many replicas are on it."""
@@ -39,7 +43,11 @@ class VolumeView:
 
 @dataclass(frozen=True, slots=True)
 class DatanodeView:
-    """One DataNode; ``state`` is live, stale or dead."""
+    """One DataNode; ``state`` is live, stale or dead.
+
+    ``service`` says whether it leaves, ``blocks_left`` how many blocks it is still needed for, None
+    before they were looked at.
+    """
 
     uuid: str
     host: str
@@ -49,6 +57,9 @@ class DatanodeView:
     blocks: int
     failed_volumes: int
     volumes: tuple[VolumeView, ...]
+    rack: str | None = None
+    service: str = "in service"
+    blocks_left: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +68,8 @@ class FilesView:
 
     ``safe_mode`` is what safe mode waits for, None where it is off.  ``missing`` blocks have no
     usable replica on a DataNode that is heard, ``under_replicated`` ones too few.  ``datanodes``
-    are the worst 500.  ``undrained`` DataNodes may still carry out
+    are the worst 500.  ``retired`` ones are dead, and were decommissioned or in maintenance.
+    ``undrained`` DataNodes may still carry out
     deletions that the former active ordered; an older NameNode does not report them.
     """
 
@@ -74,6 +86,7 @@ class FilesView:
     corrupt: int
     undrained_datanodes: int = 0
     failed_volumes: int = 0
+    retired_datanodes: int = 0
     datanodes: tuple[DatanodeView, ...] = ()
 
     @property
@@ -95,7 +108,12 @@ def files_view(found: object) -> FilesView | None:
     safe_mode, listed = numbers.pop("safe_mode"), numbers.pop("datanodes")
     if not all(isinstance(number, int) for number in numbers.values()):
         return None
-    nodes = (entry(DatanodeView, one) for one in (listed if isinstance(listed, list) else ()))
+    whole = (
+        {**_OF_OLDER, **one}
+        for one in (listed if isinstance(listed, list) else ())
+        if isinstance(one, Mapping)
+    )
+    nodes = (entry(DatanodeView, one) for one in whole)
     return FilesView(
         safe_mode if isinstance(safe_mode, str) else None,
         **numbers,
@@ -147,6 +165,8 @@ def lines_of_files(files: FilesView) -> Iterator[str]:
         nodes += f" ({files.stale_datanodes} stale)"
     if files.dead_datanodes:
         nodes += f", {files.dead_datanodes} dead"
+    if files.retired_datanodes:
+        nodes += f", {files.retired_datanodes} away"
     if files.undrained_datanodes:
         nodes += f", {files.undrained_datanodes} not drained"
     room = (

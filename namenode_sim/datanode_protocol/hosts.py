@@ -197,6 +197,7 @@ class Hosts:
         if state is before:
             return
         self.progress.pop(node.id.uuid, None)
+        node.blocks_left = None
         if state is AdminState.NORMAL and before in AFTER.values():
             # Bad schedule: it was switched off and its disks replaced while it was not needed, and
             # it is asked to serve before it reports.
@@ -256,6 +257,7 @@ class Hosts:
             goes_on = partial(self._is_same, node, (term, node.admin, node.registrations))
             progress = self.progress.setdefault(node.id.uuid, Progress())
             await in_slices(self._leaving.look(node, progress), goes_on)
+            node.blocks_left = progress.left
         self.settle()
 
     def settle(self) -> None:

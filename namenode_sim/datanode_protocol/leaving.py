@@ -35,13 +35,11 @@ class LeavingRules:
 class Progress:
     """What is known of a DataNode that leaves service.
 
-    ``unsafe`` are the blocks that are not safe without it, None before all were looked at once;
-    ``open`` of them are being written. ``clean``: the last look at all of its blocks found none;
-    ``proven``: which edits had been applied then.
+    ``unsafe`` are the blocks that are not safe without it, None before all were looked at once.
+    ``clean``: the last look at all of its blocks found none; ``proven``: the edits applied then.
     """
 
     unsafe: "array[int] | None" = None
-    open: int = 0
     clean: bool = False
     proven: TxId = TxId(0)
 
@@ -97,16 +95,12 @@ class Leaving:
 
     def _sift(self, node: Node, progress: Progress, slots: "array[int]") -> Iterator[int]:
         """Keep what is not safe; each block is judged as it is when its turn comes."""
-        unsafe, open_ones = dict[int, None](), 0
+        unsafe = dict[int, None]()
         for begin in range(0, len(slots), LOOKED_AT_ONCE):
             some = slots[begin : begin + LOOKED_AT_ONCE]
-            for number in some:
-                slot = Slot(number)
-                if number not in unsafe and not self._is_safe(node, slot):
-                    unsafe[number] = None
-                    open_ones += self.cluster.blocks.map.block(slot).stage is not Stage.COMPLETE
+            unsafe.update((one, None) for one in some if not self._is_safe(node, Slot(one)))
             yield len(some)
-        progress.unsafe, progress.open = array("I", unsafe), open_ones
+        progress.unsafe = array("I", unsafe)
 
     def _is_safe(self, node: Node, slot: Slot) -> bool:
         """Return whether a block does without a DataNode, if it is there at all."""

@@ -8,10 +8,14 @@ from namenode_sim.blocks.needed import Priority
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.files_summary import STATES, replicas_on, worst_first
 from namenode_sim.datanodes.liveness import LivenessRules
+from namenode_sim.datanodes.model import AdminState
 from namenode_sim.datanodes.reachable import Lacking
 from namenode_sim.datanodes.redundancy import Redundancy
 
 DATANODES = Gauge("nnha_datanodes", "DataNodes that have registered", ["state"])
+LEAVING = Gauge(
+    "nnha_datanodes_out_of_service", "DataNodes that leave or have left service, dead ones as well"
+)
 SAFE_MODE = Gauge("nnha_safe_mode", "1 while this NameNode is in safe mode")
 SAFE_BLOCKS = Gauge("nnha_safe_blocks", "Complete blocks with enough reported replicas")
 BLOCKS = Gauge("nnha_blocks", "Blocks of this namespace")
@@ -80,7 +84,9 @@ def measure(cluster: Cluster, liveness: LivenessRules, now: float) -> None:
     stale = sum(liveness.is_stale(node, now) for node in alive)
     DATANODES.labels("live").set(len(alive) - stale)
     DATANODES.labels("stale").set(stale)
-    DATANODES.labels("dead").set(len(nodes) - len(alive))
+    retired = sum(node.is_retired for node in nodes)
+    DATANODES.labels("dead").set(len(nodes) - len(alive) - retired)
+    LEAVING.set(sum(node.admin is not AdminState.NORMAL for node in nodes))
     FAILED_VOLUMES.set(sum(node.failed_volumes for node in alive))
     rooms = [storage.room for node in alive for storage in node.storages.values()]
     CAPACITY.labels("capacity").set(sum(room.capacity for room in rooms))

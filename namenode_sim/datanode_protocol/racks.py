@@ -44,19 +44,14 @@ async def move_to_racks(cluster: Cluster, racks: "Racks") -> bool:
     """
     await racks.learn_all([node.id for node in cluster.nodes.values()])
     found = {uuid: await racks.of(node.id) for uuid, node in list(cluster.nodes.items())}
-    moved = [
-        (node, rack)
-        for uuid, rack in found.items()
-        if rack and (node := cluster.nodes.get(uuid)) and rack != node.rack
-    ]
-    after = {uuid: node.rack for uuid, node in cluster.nodes.items()}
-    after |= {node.id.uuid: rack for node, rack in moved}
-    deepest = max(after, key=lambda uuid: depth(after[uuid]), default="")
-    for uuid, rack in after.items():
-        if depth(rack) != depth(after[deepest]):
-            raise UnevenRacks(uuid, rack, after[deepest])
-    for node, rack in moved:
-        node.rack = rack
+    after = {node: found.get(uuid) or node.rack for uuid, node in cluster.nodes.items()}
+    deepest = max(after.values(), key=depth, default="")
+    for node, rack in after.items():
+        if depth(rack) != depth(deepest):
+            raise UnevenRacks(node.id.uuid, rack, deepest)
+    moved = [node for node, rack in after.items() if node.rack != rack]
+    for node in moved:
+        node.rack = after[node]
     return bool(moved)
 
 
@@ -118,27 +113,18 @@ class Script:
                 )
             except OSError as problem:
                 raise LookupFailed(f"the script {self.file} cannot be run: {problem}") from problem
-            try:
-                code: int | None = process.wait(self.seconds)
-            except subprocess.TimeoutExpired:
-                code = None
-            finally:
-                _end(process)
+            how = f"was ended after {self.seconds:g} s"
+            with suppress(subprocess.TimeoutExpired):
+                how = f"exited with {process.wait(self.seconds)}"
+            if process.returncode is None:
+                os.killpg(process.pid, signal.SIGKILL)  # with all that it has started
+                process.wait()
             out.seek(0)
             errors.seek(0)
-            if code == 0:
+            if process.returncode == 0:
                 return out.read(MOST_OUTPUT_BYTES).decode(errors="replace")
             said = " ".join(errors.read(SHOWN_CHARACTERS).decode(errors="replace").split())
-            how = f"was ended after {self.seconds:g} s" if code is None else f"exited with {code}"
-            raise LookupFailed(f"the script {self.file} {how}{': ' if said else ''}{said}")
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End a script with all that it has started, if it still runs."""
-    if process.poll() is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+            raise LookupFailed(f"the script {self.file} {how}: {said}")
 
 
 class Racks:
@@ -217,26 +203,19 @@ class Racks:
             if len(self._known) > MOST_KNOWN:
                 self._known.clear()
             for name in asked:
-                if found is None:
-                    self._known[name] = (None, until)
-                else:
-                    self._known[name] = (found.get(name, DEFAULT_RACK), math.inf)
+                rack = None if found is None else found.get(name, DEFAULT_RACK)
+                self._known[name] = (rack, until if rack is None else math.inf)
 
     async def _look_up(self, names: Sequence[str]) -> Mapping[str, str] | None:
         assert self._source is not None
+        found, why = None, ""
         try:
             found = await asyncio.to_thread(self._source, names)
         except LookupFailed as failure:
-            if not self._failing:
-                log.warning(
-                    "racks.lookup_failed",
-                    why=str(failure)[: 2 * SHOWN_CHARACTERS],
-                    hosts=len(names),
-                    state=f"they count as being on {DEFAULT_RACK}",
-                )
-            self._failing = True
-            return None
-        if self._failing:
+            why = str(failure)[: 2 * SHOWN_CHARACTERS]
+        if why and not self._failing:
+            log.warning("racks.lookup_failed", why=why, state=f"hosts count as on {DEFAULT_RACK}")
+        if self._failing and not why:
             log.info("racks.lookup_works", hosts=len(names))
-        self._failing = False
+        self._failing = bool(why)
         return found

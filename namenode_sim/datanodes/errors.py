@@ -33,8 +33,7 @@ class NotIncluded(DatanodesError):
     def __init__(self, datanode: str) -> None:
         super().__init__(
             f"Datanode denied communication with namenode because the host is not in the "
-            f"include-list: {datanode}. Add it to the file that dfs.hosts names, on each NameNode, "
-            f"and run `hdfs dfsadmin -refreshNodes`"
+            f"include-list: {datanode}. Add it on each NameNode, and run dfsadmin -refreshNodes"
         )
 
 
@@ -44,8 +43,8 @@ class UnevenRacks(DatanodesError):
     def __init__(self, datanode: str, rack: str, other: str) -> None:
         super().__init__(
             f"Failed to add {rack}/{datanode}: You cannot have a rack and a non-rack node at the "
-            f"same level of the network topology; another DataNode is on {other}. It was not "
-            f"registered. Correct the table or the script of racks: it will be asked again"
+            f"same level of the network topology; another DataNode is on {other}. Nothing has "
+            f"changed. Correct the table or the script of racks, which is asked again"
         )
 
 
@@ -54,9 +53,8 @@ class UnresolvedRack(DatanodesError):
 
     def __init__(self, datanode: str) -> None:
         super().__init__(
-            f"Unresolved topology mapping for host {datanode}: the script or table of racks does "
-            f"not say where it is, and dfs.namenode.reject-unresolved-dn-topology-mapping is true. "
-            f"It was not registered; it may ask again"
+            f"Unresolved topology mapping for host {datanode}, which was not registered "
+            f"(dfs.namenode.reject-unresolved-dn-topology-mapping); it may ask again"
         )
 
 
@@ -65,8 +63,7 @@ class BadHosts(DatanodesError):
 
     def __init__(self, where: str, found: str) -> None:
         super().__init__(
-            f"{where}: {found}. The lists of hosts stay as they were; correct the file, and run "
-            f"`hdfs dfsadmin -refreshNodes` again"
+            f"{where}: {found}. The lists of hosts stay as they were; correct the file, and refresh"
         )
 
 

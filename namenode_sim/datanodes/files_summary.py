@@ -9,13 +9,22 @@ from typing import Final
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.draining import DrainRules, undrained
 from namenode_sim.datanodes.liveness import LivenessRules
-from namenode_sim.datanodes.model import Node, NodeStorage, StorageState
+from namenode_sim.datanodes.model import AdminState, Node, NodeStorage, StorageState
 from namenode_sim.datanodes.reachable import Lacking
 
 SHOWN_DATANODES: Final = 500
 """The most DataNodes that are listed, so that the page stays below a mebibyte."""
 STATES: Final = ("dead", "stale", "live")
 """Of a DataNode, the worst first."""
+
+
+SERVICE: Final = {
+    AdminState.NORMAL: "in service",
+    AdminState.DECOMMISSION_INPROGRESS: "decommissioning",
+    AdminState.DECOMMISSIONED: "decommissioned",
+    AdminState.ENTERING_MAINTENANCE: "entering maintenance",
+    AdminState.IN_MAINTENANCE: "in maintenance",
+}
 
 
 def files_summary(
@@ -37,7 +46,8 @@ def files_summary(
         "safe_mode": safe_mode,
         "live_datanodes": len(alive),
         "stale_datanodes": sum(liveness.is_stale(node, now) for node in alive),
-        "dead_datanodes": len(nodes) - len(alive),
+        "dead_datanodes": len(nodes) - len(alive) - sum(node.is_retired for node in nodes),
+        "retired_datanodes": sum(node.is_retired for node in nodes),
         "undrained_datanodes": undrained(cluster, draining),
         "capacity_bytes": sum(room.capacity for room in rooms),
         "used_bytes": sum(room.used for room in rooms),
@@ -73,7 +83,10 @@ def _datanode(node: Node, state: str, now: float) -> Mapping[str, object]:
         "uuid": node.id.uuid,
         "host": node.id.host,
         "address": node.id.transfer_address,
+        "rack": node.rack,
         "state": state,
+        "service": SERVICE[node.admin],
+        "blocks_left": node.blocks_left,
         "last_contact_seconds": round(max(0.0, now - node.last_heard), 1),
         "blocks": replicas_on(node),
         "failed_volumes": node.failed_volumes,

@@ -156,7 +156,7 @@ class Node:
     process which died, and it was not heard since. ``transceivers`` and ``copies`` are what it says
     that it is busy with. ``obeys``: it got an answer that this NameNode is the active, and has
     called again. Orders wait for its next heartbeat; a recovery goes before copies. ``admin`` is
-    changed by ``Cluster.set_admin`` alone.
+    changed by ``Cluster.set_admin`` alone; ``blocks_left`` are not safe yet without this one.
     """
 
     id: DatanodeId
@@ -172,12 +172,19 @@ class Node:
     obeys: bool = False
     transceivers: int = 0
     copies: int = 0
+    blocks_left: int | None = None
     failed_volumes: int = 0
     registrations: int = 0
     copy_orders: deque[CopyOrder] = field(default_factory=deque)
     recovery_orders: deque[RecoveryOrder] = field(default_factory=deque)
     storages: dict[str, NodeStorage] = field(default_factory=dict)
     drain: Drain = field(default_factory=Drain)
+
+    @property
+    def is_retired(self) -> bool:
+        """Return whether it is dead, and may be so."""
+        may_be = self.admin is AdminState.DECOMMISSIONED or self.admin.is_maintained
+        return may_be and not self.alive
 
     @property
     def is_readable(self) -> bool:

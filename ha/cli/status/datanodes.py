@@ -1,8 +1,9 @@
 """``nnha datanodes``: the DataNodes as the active NameNode knows them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Final
+from functools import wraps
+from typing import Any, Final
 
 import click
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -29,7 +30,19 @@ DEADLINE_SECONDS = 1.5
 _STYLES = {"stale": "yellow", "dead": "bold red"}
 
 
-@click.command()
+def _alone(listing: Callable[..., None]) -> Callable[..., None]:
+    """Return a function that lists only where no subcommand was called, which has own options."""
+
+    @wraps(listing)
+    def run(**own: Any) -> None:  # noqa: ANN401 - of click's making
+        if click.get_current_context().invoked_subcommand is None:
+            listing(**own)
+
+    return run
+
+
+@click.group(invoke_without_command=True)
+@_alone
 @about_a_cluster("datanodes", timeout_seconds=DEADLINE_SECONDS)
 def datanodes(*, place: ClusterCommand) -> None:
     """List the DataNodes, the worst first: state, last contact, blocks, volumes and their room.
@@ -66,7 +79,8 @@ def as_json(nameservice: str, active: str, files: FilesView) -> Mapping[str, obj
 
 
 def _not_listed(files: FilesView) -> int:
-    return max(0, files.live_datanodes + files.dead_datanodes - len(files.datanodes))
+    known = files.live_datanodes + files.dead_datanodes + files.retired_datanodes
+    return max(0, known - len(files.datanodes))
 
 
 def no_list(view: ClusterView) -> Ending:
@@ -105,6 +119,9 @@ class Listing:
 
 
 def _state(row: DatanodeView) -> Text:
+    if row.service != "in service":
+        left = f", {row.blocks_left:,} blocks left" if row.blocks_left else ""
+        return Text(plain(f"{row.state}, {row.service}{left}"), style="yellow")
     return Text(plain(row.state), style=_STYLES.get(row.state, "green"))
 
 
@@ -125,6 +142,7 @@ def _remarks(row: DatanodeView) -> str:
 _COLUMNS: Final[Sequence[Column[DatanodeView]]] = (
     Column("DATANODE", lambda row: plain(row.host)),
     Column("ADDRESS", lambda row: plain(row.address), need=1),
+    Column("RACK", lambda row: plain(row.rack or ""), need=5),
     Column("STATE", _state),
     Column("SEEN", lambda row: f"{row.last_contact_seconds:,.0f} s ago", right=True),
     Column("BLOCKS", lambda row: f"{row.blocks:,}", right=True, need=2),

@@ -5,76 +5,37 @@ from ha.conf.keys.units import duration, flag, one_of, text, whole
 
 _G = Scope.GLOBAL
 _PACKAGE = "org.apache.hadoop.hdfs.server.blockmanagement"
-
+_NAMENODE = "dfs.namenode"
+_TOPOLOGY = "net.topology"
 SCRIPT_MAPPING = "org.apache.hadoop.net.ScriptBasedMapping"
 TABLE_MAPPING = "org.apache.hadoop.net.TableMapping"
 TEXT_HOSTS = f"{_PACKAGE}.HostFileManager"
 JSON_HOSTS = f"{_PACKAGE}.CombinedHostFileManager"
 
-INCLUDE = Key(
-    "dfs.hosts", text, "", _G, "the file with the hosts that may be DataNodes; empty: all may"
-)
-EXCLUDE = Key("dfs.hosts.exclude", text, "", _G, "the file with the hosts to be decommissioned")
-PROVIDER = Key(
-    "dfs.namenode.hosts.provider.classname",
-    one_of(TEXT_HOSTS, JSON_HOSTS),
-    TEXT_HOSTS,
-    _G,
-    "CombinedHostFileManager: dfs.hosts names one file in JSON, with a state for each host",
-)
-LOOK = Key(
-    "dfs.namenode.decommission.interval",
-    duration("s", zero=False),
-    "30",
-    _G,
-    "how often the blocks of DataNodes that leave service are looked at",
-)
+_PROVIDERS, _MAPPINGS = one_of(TEXT_HOSTS, JSON_HOSTS), one_of(SCRIPT_MAPPING, TABLE_MAPPING)
+_JSON = "CombinedHostFileManager: dfs.hosts names one file in JSON, with a state for each host"
+_LOOK = "how often the blocks of DataNodes that leave service are looked at"
+_LEAST = "so many replicas of each block stay elsewhere while a DataNode is in maintenance"
+_BY = "racks by the script, or by the table; also by that where there is no script"
+_RUN = "a program that gets addresses and prints a rack for each; it has 10 s"
+_TABLE = "a file of two columns, a host or an address and its rack"
+_REJECT = "a DataNode whose rack cannot be found out is refused; else it is on /default-rack"
+
+INCLUDE = Key("dfs.hosts", text, "", _G, "the file of hosts that may be DataNodes; empty: all may")
+EXCLUDE = Key("dfs.hosts.exclude", text, "", _G, "the file of hosts to be decommissioned")
+PROVIDER = Key(f"{_NAMENODE}.hosts.provider.classname", _PROVIDERS, TEXT_HOSTS, _G, _JSON)
+LOOK = Key(f"{_NAMENODE}.decommission.interval", duration("s", zero=False), "30", _G, _LOOK)
 MOST_AT_ONCE = Key(
-    "dfs.namenode.decommission.max.concurrent.tracked.nodes",
-    whole(at_least=1),
-    "100",
-    _G,
-    "of so many DataNodes at once",
-)
-MAINTAINED_LEAST = Key(
-    "dfs.namenode.maintenance.replication.min",
-    whole(),
-    "1",
-    _G,
-    "so many replicas of each block stay elsewhere while a DataNode is in maintenance",
-)
-MAPPING = Key(
-    "net.topology.node.switch.mapping.impl",
-    one_of(SCRIPT_MAPPING, TABLE_MAPPING),
-    SCRIPT_MAPPING,
-    _G,
-    "racks by the script, or by the table; also by that where there is no script",
-)
-SCRIPT = Key(
-    "net.topology.script.file.name",
-    text,
-    "",
-    _G,
-    "a program that gets addresses and prints a rack for each; it has 10 s",
-)
+    f"{_NAMENODE}.decommission.max.concurrent.tracked.nodes",
+    whole(at_least=1), "100", _G, "of so many DataNodes at once",
+)  # fmt: skip
+MAINTAINED_LEAST = Key(f"{_NAMENODE}.maintenance.replication.min", whole(), "1", _G, _LEAST)
+MAPPING = Key(f"{_TOPOLOGY}.node.switch.mapping.impl", _MAPPINGS, SCRIPT_MAPPING, _G, _BY)
+SCRIPT = Key(f"{_TOPOLOGY}.script.file.name", text, "", _G, _RUN)
 SCRIPT_ARGUMENTS = Key(
-    "net.topology.script.number.args",
-    whole(at_least=1),
-    "100",
-    _G,
-    "so many addresses it gets at once",
+    f"{_TOPOLOGY}.script.number.args", whole(at_least=1), "100", _G, "so many addresses at once"
 )
-TABLE = Key(
-    "net.topology.table.file.name",
-    text,
-    "",
-    _G,
-    "a file of two columns, a host or an address and its rack",
-)
+TABLE = Key(f"{_TOPOLOGY}.table.file.name", text, "", _G, _TABLE)
 REJECT_UNRESOLVED = Key(
-    "dfs.namenode.reject-unresolved-dn-topology-mapping",
-    flag,
-    "false",
-    _G,
-    "a DataNode whose rack cannot be found out is refused; else it is on /default-rack",
+    f"{_NAMENODE}.reject-unresolved-dn-topology-mapping", flag, "false", _G, _REJECT
 )

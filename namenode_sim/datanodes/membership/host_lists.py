@@ -65,17 +65,11 @@ class HostLists:
     def unseen(self, known: Iterable[DatanodeId]) -> list[DatanodeId]:
         """Return the DataNodes on the include list that never came, without a uuid."""
         seen = {id(one) for who in known for one in _matching(self._by_name, who)}
+        never = [entry for entry in self.included or () if id(entry) not in seen]
+        ips = [min(self.addresses.get(one.host, ()), default=one.host) for one in never]
         return [
-            DatanodeId(
-                "",
-                min(self.addresses.get(entry.host, ()), default=entry.host),
-                entry.host,
-                entry.port or _TRANSFER_PORT,
-                _INFO_PORT,
-                _IPC_PORT,
-            )
-            for entry in self.included or ()
-            if id(entry) not in seen
+            DatanodeId("", ip, one.host, one.port or _TRANSFER_PORT, _INFO_PORT, _IPC_PORT)
+            for ip, one in zip(ips, never, strict=True)
         ]
 
     def names(self) -> set[str]:

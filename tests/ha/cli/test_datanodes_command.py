@@ -32,7 +32,7 @@ def screen(found: FilesView, width: int = 120) -> list[str]:
 def test_the_worst_stands_first_with_what_is_wrong() -> None:
     told = screen(files(stale_datanodes=1, failed_volumes=1))
     assert told[0].split() == [
-        "DATANODE", "ADDRESS", "STATE", "SEEN", "BLOCKS", "VOLUMES", "USED", "NOTE",
+        "DATANODE", "ADDRESS", "RACK", "STATE", "SEEN", "BLOCKS", "VOLUMES", "USED", "NOTE",
     ]  # fmt: skip
     assert told[1].split() == [
         "d3.example", "10.0.0.3:9866", "stale", "41", "s", "ago", "4,000", "2", "3T", "of", "8T",

@@ -37,8 +37,8 @@ class Swarm:
     for; in most worlds there is none.  ``fenced``: the NameNode that takes over kills the former
     active. ``command_seconds``: how long DataNodes leave a command lying.  ``appending``: clients
     append and recover more than they write.  ``prepared``: whole files are there when the faults
-    begin. ``recovery_seconds``: a recovery that takes longer is ordered anew. ``racks``: on so many
-    the DataNodes stand.
+    begin. ``recovery_seconds``: a recovery that takes longer is ordered anew. DataNodes stand on
+    ``racks`` racks.
     """
 
     datanodes: int
@@ -113,7 +113,7 @@ Aim = Callable[[Swarm, Random], Swarm]
 FOUND_BEFORE: Final = frozenset({5062, 51, 215})
 """Seeds that have broken something, and stay as they were."""
 HOSTS_EACH: Final = 4
-"""In one of so many worlds DataNodes leave."""
+"""In one of this number of worlds DataNodes leave."""
 SECOND_AIM: Final = 0.25
 CALM: Final = 0.7
 

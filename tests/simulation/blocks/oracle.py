@@ -28,8 +28,7 @@ from tests.simulation.engine.verdict import Violated
 
 DEAD_SECONDS: Final = RULES.liveness.dead_seconds
 SLACK_SECONDS: Final = 8.0
-LOOKED_SECONDS: Final = 2.0
-"""In this time an operator sees that a DataNode may go."""
+LOOKED_SECONDS: Final = 2.0  # in which an operator sees that a DataNode may go
 DEFAULT_REPLICATION: Final = RULES.hosts.leaving.replication
 
 
@@ -221,27 +220,22 @@ class Oracle:
     def taken(self, datanode: str, stored: Stored) -> None:
         """Judge that a replica went with its machine, which the active had said may go.
 
-        Of a block that is written one replica may be left, as Hadoop has it; others must have as
-        many as they are to have, but for what was lost with disks.
+        Of a block that is written one may be left, of others all but those lost with their disks.
         """
         block_id = stored.replica.block.block_id
         known = self.truth.blocks.get(block_id)
         if known is None or known.may_be_lost or not self.truth.is_good(block_id, known, stored):
             return
-        self.checks += 1
         left, least = self._others(block_id, known), 1
         if known.complete and known.complete_since < self._clock() - LOOKED_SECONDS:
-            least = min(min(number for _, number in known.wanted), DEFAULT_REPLICATION) - known.lost
+            least = min(*(n for _, n in known.wanted), DEFAULT_REPLICATION) - known.lost
         elif known.complete or known.acked:
             known.lost += 1  # the pipeline is shorter from now on
         else:
             return
         if left < least:
-            self.violated(
-                "P9",
-                f"{datanode} was taken away with a good replica of {block_id}: {left} others are "
-                f"neither lost nor to be deleted, {least} were to be",
-            )
+            left_are = f"{left} others are neither lost nor to be deleted, {least} were to be"
+            self.violated("P9", f"{datanode} was taken away with a good {block_id}: {left_are}")
 
     def shortened(self, datanode: str, stored: Stored, length: int) -> None:
         """Note that a DataNode's machine lost its power: ``length`` bytes of a replica are left."""

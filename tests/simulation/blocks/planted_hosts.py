@@ -28,9 +28,15 @@ bug.add(
 bug.add(
     "a DataNode goes by edits that are not durable",
     replacing(Keeper, "_durable", lambda _self: _ALL_DURABLE),
+    killer=_TESTS + "test_hosts.py::test_a_datanode_does_not_go_by_an_edit_that_is_not_durable",
+    why="the edit must be lost in the second in which a DataNode goes by it",
 )
 
 
+@bug.killed_by(
+    _TESTS + "test_hosts.py::test_a_new_active_reads_the_files_before_it_copies_or_deletes",
+    why="few worlds have a takeover in the seconds in which it matters",
+)
 @bug.replacing("the hosts files are not read at a takeover", Hosts, "activated")
 def files_not_read(really: Any, self: Hosts) -> None:
     read, self.read = self.read, None
@@ -41,29 +47,54 @@ def files_not_read(really: Any, self: Hosts) -> None:
 bug.add(
     "what a former active had proven is not proven anew",
     replacing(hosts, "unproven_state", lambda state, **_: state),
+    killer=_TESTS + "test_hosts.py::test_what_the_former_active_had_proven_is_proven_anew",
+    why="few worlds have a takeover in the seconds in which it matters",
 )
 
 
+@bug.killed_by(
+    _TESTS + "test_leaving.py::test_a_replica_on_an_unconfirmed_storage_makes_none_safe",
+    why="few worlds have a takeover in the seconds in which it matters",
+)
 @bug.replacing("replicas of unconfirmed storages make blocks safe", Leaving, "_stays")
 def unconfirmed_stays(self: Leaving, number: Any) -> bool:
     node, _ = self.cluster.place(number)
     return node.alive and node.admin is AdminState.NORMAL
 
 
+@bug.killed_by(
+    _TESTS + "test_leaving.py::test_an_open_block_needs_the_least_number_of_others_in_its_pipeline",
+    why="few blocks are written on one DataNode as it leaves",
+)
 @bug.replacing("a DataNode goes with what is written on it alone", Leaving, "_is_safe")
 def open_blocks_are_safe(really: Any, self: Leaving, node: Node, slot: Slot) -> bool:
     is_open = self.cluster.blocks.map.find_construction(slot) is not None
     return is_open or really(self, node, slot)
 
 
+@bug.killed_by(
+    _TESTS + "test_leaving.py::"
+    "test_a_replica_of_one_that_is_decommissioned_is_copied_elsewhere_and_stays",
+    why="most blocks have their copies after the first look",
+)
 @bug.replacing("a DataNode goes once it was looked at", Leaving, "may_go")
 def looked_at_may_go(_self: Leaving, _node: Node, progress: Progress) -> bool:
     return progress.unsafe is not None
 
 
-bug.add("racks do not count", replacing(Redundancy, "_see_racks", lambda _self: None))
+bug.add(
+    "racks do not count",
+    replacing(Redundancy, "_see_racks", lambda _self: None),
+    killer="tests/namenode_sim/datanodes/test_copy_planning.py::"
+    "test_a_block_that_lacks_only_a_rack_is_not_copied_within_its_rack",
+    why="placement keeps to racks; few replicas are lost so that one lacks",
+)
 
 
+@bug.killed_by(
+    _TESTS + "test_hosts.py::test_one_that_was_away_proves_nothing_when_it_serves_again",
+    why="a DataNode that comes back has registered before most deletions",
+)
 @bug.replacing("one that has served again is trusted at once", Hosts, "_set")
 def trusted_at_once(self: Hosts, node: Node, state: AdminState) -> None:
     if state is not node.admin:

@@ -1,0 +1,74 @@
+"""What is written into a hosts file when a DataNode leaves or returns."""
+
+import json
+
+import pytest
+
+from ha.cli.operate.plan.hosts_file import json_with, text_with
+
+TEXT_CASES = {
+    # before, host, excluded, after
+    "an empty file": ("", "dn1", True, "dn1\n"),
+    "behind the others": ("# away\ndn2\n", "dn1", True, "# away\ndn2\ndn1\n"),
+    "once": ("dn1\n", "dn1", True, "dn1\n"),
+    "in any case of letters": ("DN1\n", "dn1", True, "dn1\n"),
+    "without a line's end": ("dn2", "dn1", True, "dn2\ndn1\n"),
+    "out of its line": ("dn2 dn1 dn3\n", "dn1", False, "dn2 dn3\n"),
+    "a line of its own goes": ("dn2\ndn1\n", "dn1", False, "dn2\n"),
+    "its comment stays": ("dn1 # broken fan\n", "dn1", False, "# broken fan\n"),
+    "a comment is no entry": ("# dn1\n", "dn1", False, "# dn1\n"),
+    "another port": ("dn1:1\n", "dn1:2", False, "dn1:1\n"),
+    "what is not there": ("dn2\n", "dn1", False, "dn2\n"),
+}
+
+
+@pytest.mark.parametrize(
+    ("before", "host", "excluded", "after"), TEXT_CASES.values(), ids=TEXT_CASES
+)
+def test_an_exclude_list(before: str, host: str, after: str, *, excluded: bool) -> None:
+    assert text_with(before, host, excluded=excluded) == after
+
+
+OTHER = {"hostName": "dn2", "upgradeDomain": "u"}
+JSON_CASES = {
+    # entries, host, state, until, entries
+    "a new one": ([OTHER], "dn1", "DECOMMISSIONED", None,
+                  [OTHER, {"hostName": "dn1", "adminState": "DECOMMISSIONED"}]),
+    "with its port": ([], "dn1:9866", "IN_MAINTENANCE", 5,
+                      [{"hostName": "dn1", "port": 9866, "adminState": "IN_MAINTENANCE",
+                        "maintenanceExpireTimeInMS": 5}]),
+    "what else is said of it stays": (
+        [{"hostName": "DN1", "upgradeDomain": "u", "adminState": "NORMAL"}], "dn1",
+        "DECOMMISSIONED", None,
+        [{"hostName": "DN1", "upgradeDomain": "u", "adminState": "DECOMMISSIONED"}]),
+    "an old end of maintenance goes": (
+        [{"hostName": "dn1", "adminState": "IN_MAINTENANCE", "maintenanceExpireTimeInMS": 5}],
+        "dn1", "IN_MAINTENANCE", None, [{"hostName": "dn1", "adminState": "IN_MAINTENANCE"}]),
+    "it stays on the list of those that may register": (
+        [{"hostName": "dn1", "adminState": "DECOMMISSIONED"}], "dn1", "NORMAL", None,
+        [{"hostName": "dn1", "adminState": "NORMAL"}]),
+    "one that is not named is in service": ([OTHER], "dn1", "NORMAL", None, [OTHER]),
+    "another port": ([{"hostName": "dn1", "port": 1}], "dn1:2", "NORMAL", None,
+                     [{"hostName": "dn1", "port": 1}]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("before", "host", "state", "until", "after"), JSON_CASES.values(), ids=JSON_CASES
+)
+def test_a_list_in_json(
+    before: object, host: str, state: str, until: int | None, after: object
+) -> None:
+    assert json.loads(json_with(json.dumps(before), host, state, until)) == after
+
+
+def test_a_file_that_is_not_there_yet_is_an_empty_list() -> None:
+    assert json.loads(json_with("", "dn1", "DECOMMISSIONED")) == [
+        {"hostName": "dn1", "adminState": "DECOMMISSIONED"}
+    ]
+
+
+@pytest.mark.parametrize("text", ["{", "{}", "[1]"])
+def test_what_is_no_list_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"Expecting|list"):
+        json_with(text, "dn1", "NORMAL")
