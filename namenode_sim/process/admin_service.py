@@ -1,9 +1,11 @@
 """The superuser's calls of ClientProtocol that are no plan of edits: safe mode, rolls, images."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Final, Protocol
 
 import structlog
 from google.protobuf.message import Message
@@ -15,8 +17,9 @@ from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import SafeModeActionProto
 from journal.model import TxId
 from namenode_sim.checkpoint.on_request import NotSaved
+from namenode_sim.client_protocol.reads.meta_save import meta_save
 from namenode_sim.client_protocol.safe_mode import SafeModeAt, check_on, switch
-from namenode_sim.client_protocol.words.errors import FsError
+from namenode_sim.client_protocol.words.errors import FsError, io_error
 from namenode_sim.client_protocol.words.model import Scene
 from namenode_sim.client_protocol.words.permissions import check_superuser
 from namenode_sim.datanodes.cluster import Cluster
@@ -24,6 +27,9 @@ from namenode_sim.datanodes.errors import DatanodesError
 from namenode_sim.process.answers import Answers
 
 log = structlog.get_logger()
+
+LOG_FOLDERS: Final = ("HADOOP_LOG_DIR", "LOGS_DIRECTORY")
+"""The variables that name the directory of logs: Hadoop's, and systemd's for LogsDirectory=."""
 
 Save = Callable[[int, int], Awaitable[bool]]
 """Saves an image, unless the newest is of the last so many seconds and lacks at most so many edits.
@@ -62,6 +68,7 @@ class AdminService:
             "refreshNodes": self._refresh_nodes,
             "rollEdits": self._roll_edits,
             "saveNamespace": self._save_namespace,
+            "metaSave": self._meta_save,
         }
 
     async def _refresh_nodes(self, call: Call, _: calls.RefreshNodesRequestProto) -> Message:
@@ -76,6 +83,23 @@ class AdminService:
             raise RemoteFault(IO_EXCEPTION, str(problem)) from problem
         log.info("hosts.refreshed", user=call.user)
         return calls.RefreshNodesResponseProto()
+
+    async def _meta_save(self, call: Call, request: calls.MetaSaveRequestProto) -> Message:
+        """Write what is known of blocks and DataNodes into a file of the log directory."""
+        await self.admit(call, "metaSave", writes=False)
+        try:
+            check_superuser(self.scene(call).caller)
+            target = _log_file(request.filename)
+        except FsError as error:
+            raise RemoteFault(error.java_class, error.message) from error
+        text = "".join(f"{line}\n" for line in meta_save(self.scene(call)))
+        try:
+            await asyncio.to_thread(target.write_text, text, "utf-8", "backslashreplace")
+        except OSError as problem:
+            raise RemoteFault(IO_EXCEPTION, f"{target} was not written: {problem}") from problem
+        log.info("metasave.written", user=call.user, path=str(target))
+        await self.durable()
+        return calls.MetaSaveResponseProto()
 
     async def _roll_edits(self, call: Call, _: calls.RollEditsRequestProto) -> Message:
         """End the segment, so that it can be merged or tailed; answered once it is finalized."""
@@ -125,3 +149,17 @@ class AdminService:
                 self.cluster.safe_mode_stays = False
         log.info("namespace.save_requested", user=call.user, saved=saved)
         return calls.SaveNamespaceResponseProto(saved=saved)
+
+
+def _log_file(name: str) -> Path:
+    """Return the path of a file in the directory of logs; Hadoop lets a name lead out of it.
+
+    Raises:
+        FsError: if the name is none of a file there, or no directory is known.
+    """
+    if name in {"", ".", ".."} or "/" in name or "\0" in name:
+        raise io_error(f"{name!r} is no name of a file in the log directory")
+    folder = next(filter(None, map(os.environ.get, LOG_FOLDERS)), None)
+    if folder is None:
+        raise io_error("no log directory is known: start the NameNode with HADOOP_LOG_DIR")
+    return Path(folder, name)

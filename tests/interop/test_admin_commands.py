@@ -24,9 +24,11 @@ KEYS = {"dfs.namenode.safemode.extension": "0"}
 @pytest.fixture(scope="module")
 def ours(hadoop: Hadoop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OurCluster]:
     folder = tmp_path_factory.mktemp("admin")
-    with open_cluster(folder, datanodes=1, more_keys=KEYS) as cluster:
-        cluster.up()
-        yield OurCluster(cluster, hadoop)
+    with pytest.MonkeyPatch.context() as surroundings:
+        surroundings.setenv("HADOOP_LOG_DIR", str(folder))
+        with open_cluster(folder, datanodes=1, more_keys=KEYS) as cluster:
+            cluster.up()
+            yield OurCluster(cluster, hadoop)
 
 
 def test_both_namenodes_save_their_namespaces(ours: OurCluster, tmp_path: Path) -> None:
@@ -151,3 +153,11 @@ def test_several_directories_are_listed_at_once(ours: OurCluster) -> None:
     assert found == ["/many/a/b", "/many/a/c", "/many/d/e", "none"]
     refused = ours.run("hdfs.tools.StoragePolicyAdmin", "-satisfyStoragePolicy", "-path", "/many")
     assert "or use Mover tool" in refused.said
+
+
+def test_metasave_writes_below_the_log_directory(ours: OurCluster) -> None:
+    said = ours.dfsadmin("-metasave", "meta.txt")
+    assert "Created metasave file meta.txt in the log directory of namenode" in said
+    assert "Skip Standby NameNode" in said
+    text = (ours.cluster.layout.directory / "meta.txt").read_text()
+    assert "Live Datanodes: 1\n" in text
