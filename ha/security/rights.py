@@ -71,19 +71,21 @@ _UPGRADES: Final = _audited(NN, ADMIN)
 _OPEN: Final = Right(frozenset(), open=Open.TO_ALL)
 
 _CLIENT_CALLS: Final = """
-abandonBlock addBlock allowSnapshot append checkAccess complete concat create createSnapshot
-createSymlink delete deleteSnapshot disallowSnapshot fsync getAclStatus getAdditionalDatanode
-getBatchedListing getBlockLocations getContentSummary getCurrentEditLogTxid getDatanodeReport
-getDatanodeStorageReport getDelegationToken getEZForPath getEnclosingRoot getErasureCodingPolicies
-getErasureCodingPolicy getFileInfo getFileLinkInfo getFsECBlockGroupStats
-getFsReplicatedBlockStats getFsStats getHAServiceState getLinkTarget getListing getLocatedFileInfo
-getPreferredBlockSize getQuotaUsage getServerDefaults getSlowDatanodeReport getSnapshotDiffReport
-getSnapshotDiffReportListing getSnapshotListing getSnapshottableDirListing getStoragePolicies
-getStoragePolicy getXAttrs isFileClosed listCorruptFileBlocks listEncryptionZones listOpenFiles
-listXAttrs mkdirs modifyAclEntries msync recoverLease removeAcl removeAclEntries removeDefaultAcl
-removeXAttr rename rename2 renameSnapshot renewLease reportBadBlocks satisfyStoragePolicy setAcl
-setOwner setPermission setQuota setReplication setSafeMode setStoragePolicy setTimes setXAttr
-truncate unsetStoragePolicy updateBlockForPipeline updatePipeline upgradeStatus
+abandonBlock addBlock addCacheDirective addCachePool allowSnapshot append checkAccess complete
+concat create createSnapshot createSymlink delete deleteSnapshot disallowSnapshot fsync
+getAclStatus getAdditionalDatanode getBatchedListing getBlockLocations getContentSummary
+getCurrentEditLogTxid getDatanodeReport getDatanodeStorageReport getDelegationToken getEZForPath
+getEnclosingRoot getErasureCodingPolicies getErasureCodingPolicy getFileInfo getFileLinkInfo
+getFsECBlockGroupStats getFsReplicatedBlockStats getFsStats getHAServiceState getLinkTarget
+getListing getLocatedFileInfo getPreferredBlockSize getQuotaUsage getServerDefaults
+getSlowDatanodeReport getSnapshotDiffReport getSnapshotDiffReportListing getSnapshotListing
+getSnapshottableDirListing getStoragePolicies getStoragePolicy getXAttrs isFileClosed
+listCacheDirectives listCachePools listCorruptFileBlocks listEncryptionZones listOpenFiles
+listXAttrs mkdirs modifyAclEntries modifyCacheDirective modifyCachePool msync recoverLease
+removeAcl removeAclEntries removeCacheDirective removeCachePool removeDefaultAcl removeXAttr
+rename rename2 renameSnapshot renewLease reportBadBlocks satisfyStoragePolicy setAcl setOwner
+setPermission setQuota setReplication setSafeMode setStoragePolicy setTimes setXAttr truncate
+unsetStoragePolicy updateBlockForPipeline updatePipeline upgradeStatus
 """
 
 RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
@@ -93,6 +95,7 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
         **_each(_CLIENT_CALLS, _may(CLIENT, ADMIN)),
         **_each("metaSave saveNamespace", _audited(CLIENT, ADMIN)),
         "rollEdits": _audited(CLIENT, ADMIN, CHECKPOINTER),
+        "refreshNodes": _audited(CLIENT, ADMIN),
     },
     REFRESH_USER_MAPPINGS: _each(
         "refreshUserToGroupsMappings refreshSuperUserGroupsConfiguration", _audited(CLIENT, ADMIN)
@@ -100,7 +103,6 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
     REFRESH_AUTHORIZATION_POLICY: {"refreshServiceAcl": _audited(CLIENT, ADMIN)},
     "HAServiceProtocol": {
         "getServiceStatus": _may(ZKFC, NN, ADMIN, OPERATOR, CHECKPOINTER),
-        "refreshNodes": _audited(CLIENT, ADMIN),
         "monitorHealth": _may(ZKFC, NN, ADMIN, OPERATOR),
         "transitionToActive": _audited(ZKFC, ADMIN),
         "transitionToStandby": _audited(ZKFC, ADMIN),

@@ -57,6 +57,12 @@ WORDS: Final = {
     "removeAcl": "Cannot remove ACL on {src}",
     "setXAttr": "Cannot set XAttr on {src}",
     "removeXAttr": "Cannot remove XAttr entry on {src}",
+    "addCacheDirective": "Cannot add cache directive",
+    "modifyCacheDirective": "Cannot add cache directive",
+    "removeCacheDirective": "Cannot remove cache directives",
+    "addCachePool": "Cannot add cache pool {info.poolName}",
+    "modifyCachePool": "Cannot modify cache pool {info.poolName}",
+    "removeCachePool": "Cannot modify cache pool {poolName}",
 }
 """What FSNamesystem says that it cannot do, by call; the names are of the request's fields."""
 

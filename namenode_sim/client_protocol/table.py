@@ -26,6 +26,8 @@ from namenode_sim.client_protocol.reads import (
 from namenode_sim.client_protocol.tree import (
     acl_calls,
     attribute_writes,
+    cache_directives,
+    cache_pools,
     concat,
     snapshot_calls,
     tree_writes,
@@ -91,6 +93,8 @@ READS: dict[str, Answer] = {
     "getAclStatus": acl_calls.get_acl_status,
     "getXAttrs": xattr_calls.get_xattrs,
     "listXAttrs": xattr_calls.list_xattrs,
+    "listCachePools": cache_pools.listed,
+    "listCacheDirectives": cache_directives.listed,
 }
 
 
@@ -167,6 +171,16 @@ WRITES: dict[str, WriteCall] = {
         snapshot_calls.rename,
         _done(calls.RenameSnapshotResponseProto()),
     ),
+    "addCacheDirective": WriteCall(cache_directives.add, cache_directives.added_before),
+    "modifyCacheDirective": WriteCall(
+        cache_directives.modify, _done(calls.ModifyCacheDirectiveResponseProto())
+    ),
+    "removeCacheDirective": WriteCall(
+        cache_directives.remove, _done(calls.RemoveCacheDirectiveResponseProto())
+    ),
+    "addCachePool": WriteCall(cache_pools.add, _done(calls.AddCachePoolResponseProto())),
+    "modifyCachePool": WriteCall(cache_pools.modify, _done(calls.ModifyCachePoolResponseProto())),
+    "removeCachePool": WriteCall(cache_pools.remove, _done(calls.RemoveCachePoolResponseProto())),
 }
 
 _REQUESTS_OF_OTHER_NAMES = {

@@ -17,7 +17,14 @@ from namenode_sim.namespace.admin import CacheOp, EcOp, SecretsOp
 from namenode_sim.namespace.changes import BlockChange, BlockIdGiven, BlockWatch, StampGiven
 from namenode_sim.namespace.errors import ApplyError, TxIdOutOfOrder
 from namenode_sim.namespace.inode import QUOTA_DONT_SET, QUOTA_RESET, INodeDirectory
-from namenode_sim.namespace.retry_cache import DONE, Opened, RetryCache, SnapshotTaken
+from namenode_sim.namespace.retry_cache import (
+    DONE,
+    CachedAnswer,
+    DirectiveAdded,
+    Opened,
+    RetryCache,
+    SnapshotTaken,
+)
 from namenode_sim.namespace.snapshots import snapshots
 from namenode_sim.namespace.snapshots.snapshots import SnapshotOp
 from namenode_sim.namespace.tree import Tree, new_root
@@ -277,7 +284,10 @@ class Namespace:
             admin.apply_secrets(self.secrets, op)
         elif isinstance(op, CacheOp):
             admin.apply_cache(self.cache, op)
-            self.retry_cache.remember(op.rpc, DONE)
+            answer: CachedAnswer | DirectiveAdded = DONE
+            if isinstance(op, ops.AddCacheDirective):
+                answer = DirectiveAdded(op.directive.id)
+            self.retry_cache.remember(op.rpc, answer)
         elif isinstance(op, EcOp):
             admin.apply_erasure_coding(self.ec_policies, op)
             self.retry_cache.remember(op.rpc, DONE)

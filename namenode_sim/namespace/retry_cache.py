@@ -46,6 +46,13 @@ class SnapshotTaken:
 
 
 @dataclass(frozen=True, slots=True)
+class DirectiveAdded:
+    """The call added the cache directive with this id."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
 class Unchanged:
     """The call was answered and changed nothing; no edit mentions it, so a standby never knows."""
 
@@ -60,7 +67,7 @@ class RememberedRefusal:
     message: str
 
 
-Remembered = CachedAnswer | Opened | SnapshotTaken | Unchanged | RememberedRefusal
+Remembered = CachedAnswer | Opened | SnapshotTaken | DirectiveAdded | Unchanged | RememberedRefusal
 DONE = CachedAnswer()
 
 

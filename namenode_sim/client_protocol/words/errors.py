@@ -9,6 +9,7 @@ DIRECTORY_ITEMS_EXCEEDED = (
     "org.apache.hadoop.hdfs.protocol.FSLimitException$MaxDirectoryItemsExceededException"
 )
 NAME_TOO_LONG = "org.apache.hadoop.hdfs.protocol.FSLimitException$PathComponentTooLongException"
+INVALID_REQUEST = "org.apache.hadoop.fs.InvalidRequestException"
 HADOOP_ILLEGAL_ARGUMENT = "org.apache.hadoop.HadoopIllegalArgumentException"
 RECOVERY_IN_PROGRESS = "org.apache.hadoop.hdfs.protocol.RecoveryInProgressException"
 SNAPSHOT = "org.apache.hadoop.hdfs.protocol.SnapshotException"
@@ -36,6 +37,10 @@ class FsError(Exception):
 def io_error(message: str) -> FsError:
     """Return an IOException of no particular class."""
     return FsError(java_names.IO_EXCEPTION, message)
+
+
+def invalid_request(message: str) -> FsError:
+    return FsError(INVALID_REQUEST, message)
 
 
 def snapshot_error(message: str) -> FsError:

@@ -17,7 +17,7 @@ READ, WRITE, EXECUTE, ALL = 4, 2, 1, 7
 UNREADABLE_BY_SUPERUSER = (XAttrNamespace.SECURITY, "hdfs.unreadable.by.superuser")
 """This extended attribute keeps the superuser from reading the file that has it."""
 _STICKY = 0o1000
-_ACTIONS = (
+ACTIONS = (
     "NONE",
     "EXECUTE",
     "WRITE",
@@ -180,7 +180,7 @@ def _require(caller: Caller, route: paths.Route, index: int, access: int) -> Non
 
 def _denial(caller: Caller, node: inode.INode, path: str, access: int) -> str:
     return (
-        f"Permission denied: user={caller.user}, access={_ACTIONS[access]}, "
+        f"Permission denied: user={caller.user}, access={ACTIONS[access]}, "
         f'inode="{path}":{_described(node)}'
     )
 

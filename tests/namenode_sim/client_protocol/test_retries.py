@@ -20,6 +20,8 @@ XATTR = XAttrProto(namespace=XAttrProto.USER, name="a", value=b"1")
 CREATE_LAZY_PERSIST = 0x11
 """With a storage policy of the file's own."""
 
+CACHE = ("Directive", "Pool")
+
 ONCE: dict[str, tuple[str, Fields]] = {
     "create": (
         "create",
@@ -39,6 +41,12 @@ ONCE: dict[str, tuple[str, Fields]] = {
     "append": ("append", {"src": "/d/f", "clientName": "writer"}),
     "setXAttr": ("setXAttr", {"src": "/d/f", "xAttr": XATTR, "flag": 1}),
     "removeXAttr": ("removeXAttr", {"src": "/d/x", "xAttr": XATTR}),
+    "addCacheDirective": ("addCacheDirective", {"info": {"path": "/d/f", "pool": "p"}}),
+    "modifyCacheDirective": ("modifyCacheDirective", {"info": {"id": 1, "path": "/d/x"}}),
+    "removeCacheDirective": ("removeCacheDirective", {"id": 1}),
+    "addCachePool": ("addCachePool", {"info": {"poolName": "q"}}),
+    "modifyCachePool": ("modifyCachePool", {"info": {"poolName": "p", "limit": 5}}),
+    "removeCachePool": ("removeCachePool", {"poolName": "p"}),
 }
 
 
@@ -48,6 +56,8 @@ async def prepared() -> Served:
     await served.touch("/d/f")
     await served.touch("/d/x")
     await served.call("setXAttr", src="/d/x", xAttr=XATTR, flag=1)
+    await served.call("addCachePool", info={"poolName": "p"})
+    await served.call("addCacheDirective", info={"path": "/d", "pool": "p"})
     return served
 
 
@@ -146,6 +156,7 @@ def test_exactly_the_calls_that_hadoop_marks_at_most_once_are_remembered() -> No
     marked = {"create", "append", "rename", "rename2", "delete", "setXAttr", "removeXAttr"}
     marked |= {"createSnapshot", "deleteSnapshot", "renameSnapshot"}
     marked |= {"updatePipeline", "concat"}
+    marked |= {f"{verb}Cache{what}" for verb in ("add", "modify", "remove") for what in CACHE}
     assert {name for name, write in WRITES.items() if write.repeated is not None} == marked
     assert not READS.keys() & WRITES.keys()
 
@@ -206,7 +217,7 @@ async def test_an_edit_that_was_logged_and_does_not_apply_is_reported() -> None:
     with pytest.raises(ApplyError):
         await served.complete("/d/f", fileId=file.id)
     path = f"/d/{name.decode()}"
-    assert told == [f"transaction 7, Close: {path} is not a file of the namespace"]
+    assert told == [f"transaction 9, Close: {path} is not a file of the namespace"]
 
 
 async def test_an_edit_that_was_logged_and_broke_while_it_was_applied_is_reported() -> None:

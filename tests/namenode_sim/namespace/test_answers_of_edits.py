@@ -6,7 +6,7 @@ import pytest
 
 from namenode_sim.edits import ops, values
 from namenode_sim.edits.ops import Op
-from namenode_sim.namespace.retry_cache import DONE, Opened, SnapshotTaken
+from namenode_sim.namespace.retry_cache import DONE, DirectiveAdded, Opened, SnapshotTaken
 from tests.namenode_sim.namespace.given_edits import B1, WHO, add, after, close, file, mkdir
 
 RPC = values.RpcIds(b"client-of-16byte", 7)
@@ -35,7 +35,6 @@ DONE_ONCE: list[tuple[list[Op], Op]] = [
     ([], ops.AddCachePool(POOL)),
     ([ops.AddCachePool(POOL)], ops.ModifyCachePool(values.CachePool("p", limit=5))),
     ([ops.AddCachePool(POOL)], ops.RemoveCachePool("p")),
-    ([ops.AddCachePool(POOL)], ops.AddCacheDirective(DIRECTIVE)),
     (
         [ops.AddCachePool(POOL), ops.AddCacheDirective(DIRECTIVE)],
         ops.ModifyCacheDirective(values.CacheDirective(4, replication=3)),
@@ -118,4 +117,11 @@ def test_a_call_that_may_be_carried_out_again(given: list[Op], op: Op) -> None:
 
 def test_every_kind_of_edit_was_tried() -> None:
     tried = {type(op) for _, op in (*DONE_ONCE, *REPEATABLE)}
-    assert tried | {ops.Add, ops.Append, ops.CreateSnapshot} == set(ops.OP_CLASSES)
+    others = {ops.Add, ops.Append, ops.CreateSnapshot, ops.AddCacheDirective}
+    assert tried | others == set(ops.OP_CLASSES)
+
+
+def test_an_added_directive_is_remembered_by_its_id() -> None:
+    added = ops.AddCacheDirective(DIRECTIVE, rpc=RPC)
+    namespace = after([ops.AddCachePool(POOL)], added)
+    assert namespace.retry_cache.find(RPC) == DirectiveAdded(4)

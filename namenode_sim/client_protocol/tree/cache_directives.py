@@ -1,0 +1,216 @@
+"""Directives of the centralized cache: which paths are to be in the memory of DataNodes.
+
+See docs/reference/namenode.md#centralized-cache.
+"""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import (
+    CacheDirectiveEntryProto,
+    CacheDirectiveInfoExpirationProto,
+    CacheDirectiveInfoProto,
+    CacheDirectiveStatsProto,
+)
+from namenode_sim.client_protocol.tree import cache_pools
+from namenode_sim.client_protocol.words.errors import invalid_request
+from namenode_sim.client_protocol.words.model import EditPlan, Scene
+from namenode_sim.client_protocol.words.paths import is_valid_name
+from namenode_sim.client_protocol.words.permissions import READ, WRITE
+from namenode_sim.edits import ops
+from namenode_sim.edits.values import CacheDirective, CachePool
+from namenode_sim.namespace.retry_cache import DirectiveAdded
+
+_FORCE: Final = 1
+"""CacheFlag.FORCE: the pool's limit does not count."""
+
+
+def add(scene: Scene, request: calls.AddCacheDirectiveRequestProto) -> EditPlan:
+    """Have a path cached, which need not be there yet; the answer is the directive's id."""
+    info, cache = request.info, scene.namespace.cache
+    if not info.HasField("pool"):
+        raise invalid_request("No pool specified.")
+    pool = cache_pools.found(scene, info.pool)
+    cache_pools.check_access(scene.caller, pool, WRITE)
+    if not info.HasField("path"):
+        raise invalid_request("No path specified.")
+    replication = info.replication if info.HasField("replication") else pool.default_replication
+    directive = CacheDirective(
+        id=cache.next_directive_id,
+        path=_checked_path(info.path),
+        replication=_checked_replication(replication or 0),
+        pool=pool.name,
+        expiration=_expiration(scene, info, pool),
+    )
+    _check_limit(scene, directive, pool, request.cacheFlags)
+    number = directive.id
+    return EditPlan(
+        (ops.AddCacheDirective(directive, scene.caller.rpc),),
+        lambda: calls.AddCacheDirectiveResponseProto(id=number),
+    )
+
+
+def added_before(
+    scene: Scene, _: calls.AddCacheDirectiveRequestProto
+) -> calls.AddCacheDirectiveResponseProto:
+    """Return the answer to a directive that was added already, for a client that missed it."""
+    answer = scene.namespace.retry_cache.find(scene.caller.rpc)
+    assert isinstance(answer, DirectiveAdded)
+    return calls.AddCacheDirectiveResponseProto(id=answer.id)
+
+
+def modify(scene: Scene, request: calls.ModifyCacheDirectiveRequestProto) -> EditPlan:
+    """Change what is given of a directive; another pool must let the caller write, too."""
+    info = request.info
+    if not info.HasField("id"):
+        raise invalid_request("Must supply an ID.")
+    old = _by_id(scene, info.id)
+    source = cache_pools.found(scene, old.pool or "")
+    cache_pools.check_access(scene.caller, source, WRITE)
+    path = _checked_path(info.path) if info.HasField("path") else None
+    replication = None
+    if info.HasField("replication"):
+        replication = _checked_replication(info.replication)
+    pool = cache_pools.found(scene, info.pool) if info.HasField("pool") else source
+    after = CacheDirective(old.id, path or old.path, replication or old.replication, pool.name)
+    if pool is not source:
+        cache_pools.check_access(scene.caller, pool, WRITE)
+        _check_limit(scene, after, pool, request.cacheFlags)
+    expiration = _expiration(scene, info, pool) if info.HasField("expiration") else None
+    if expiration is None and old.expiration is not None:
+        _check_expiry(old.expiration - scene.now_ms, _iso(old.expiration), pool)
+    change = CacheDirective(
+        old.id, path, replication, pool.name if info.HasField("pool") else None, expiration
+    )
+    op = ops.ModifyCacheDirective(change, scene.caller.rpc)
+    return EditPlan((op,), calls.ModifyCacheDirectiveResponseProto)
+
+
+def remove(scene: Scene, request: calls.RemoveCacheDirectiveRequestProto) -> EditPlan:
+    directive = _by_id(scene, request.id)
+    pool = cache_pools.found(scene, directive.pool or "")
+    cache_pools.check_access(scene.caller, pool, WRITE)
+    op = ops.RemoveCacheDirective(directive.id, scene.caller.rpc)
+    return EditPlan((op,), calls.RemoveCacheDirectiveResponseProto)
+
+
+def listed(
+    scene: Scene, request: calls.ListCacheDirectivesRequestProto
+) -> calls.ListCacheDirectivesResponseProto:
+    """Return the directives behind an id that fit the filter and whose pool may be read."""
+    wanted, cache, after = request.filter, scene.namespace.cache, request.prevId
+    if wanted.HasField("path"):
+        _checked_path(wanted.path)
+    if wanted.HasField("replication"):
+        raise invalid_request("Filtering by replication is unsupported.")
+    numbers = sorted(number for number in cache.directives if number > after)
+    if wanted.HasField("id"):
+        if wanted.id not in cache.directives:
+            raise invalid_request(f"Did not find requested id {wanted.id}")
+        numbers = [wanted.id]
+    fitting = [
+        directive
+        for directive in map(cache.directives.__getitem__, numbers)
+        if (not wanted.HasField("pool") or directive.pool == wanted.pool)
+        and (not wanted.HasField("path") or directive.path == wanted.path)
+        and cache_pools.may(scene.caller, cache.pools[directive.pool or ""], READ)
+    ]
+    elements = [_entry(scene, directive) for directive in fitting[: cache_pools.LISTED]]
+    return calls.ListCacheDirectivesResponseProto(
+        elements=elements, hasMore=len(fitting) > cache_pools.LISTED
+    )
+
+
+def _entry(scene: Scene, directive: CacheDirective) -> CacheDirectiveEntryProto:
+    expired = cache_pools.has_expired(directive, scene.now_ms)
+    replication = directive.replication or 1
+    files, size = (0, 0) if expired else cache_pools.need_of(scene, directive.path or "")
+    return CacheDirectiveEntryProto(
+        info=CacheDirectiveInfoProto(
+            id=directive.id,
+            path=directive.path,
+            replication=replication,
+            pool=directive.pool,
+            expiration=CacheDirectiveInfoExpirationProto(
+                millis=directive.expiration or 0, isRelative=False
+            ),
+        ),
+        stats=CacheDirectiveStatsProto(
+            bytesNeeded=size * replication,
+            bytesCached=0,
+            filesNeeded=files,
+            filesCached=0,
+            hasExpired=expired,
+        ),
+    )
+
+
+def _by_id(scene: Scene, number: int) -> CacheDirective:
+    if number <= 0:
+        raise invalid_request("Invalid negative ID.")
+    directive = scene.namespace.cache.directives.get(number)
+    if directive is None:
+        raise invalid_request(f"No directive with ID {number} found.")
+    return directive
+
+
+def _checked_path(path: str) -> str:
+    if not is_valid_name(path):
+        raise invalid_request(f"Invalid path '{path}'.")
+    return path
+
+
+def _checked_replication(replication: int) -> int:
+    """Return a replication as Java's short; raise FsError unless it is positive."""
+    short = (replication + 0x8000) % 0x10000 - 0x8000
+    if short <= 0:
+        raise invalid_request(f"Invalid replication factor {short} <= 0")
+    return short
+
+
+def _check_limit(scene: Scene, directive: CacheDirective, pool: CachePool, flags: int) -> None:
+    refusal = cache_pools.over_limit(scene, pool, directive.path or "", directive.replication or 1)
+    if refusal is not None and not flags & _FORCE:
+        raise refusal
+
+
+def _expiration(scene: Scene, info: CacheDirectiveInfoProto, pool: CachePool) -> int:
+    """Return when a directive ends, in milliseconds since 1970; raise FsError."""
+    if not info.HasField("expiration"):
+        return scene.now_ms + (pool.max_relative_expiry or 0)
+    asked = info.expiration
+    if asked.millis < 0:
+        raise invalid_request(f"Cannot set a negative expiration: {asked.millis}")
+    if asked.isRelative:
+        _check_expiry(asked.millis, _duration(asked.millis), pool)
+        return scene.now_ms + asked.millis
+    _check_expiry(asked.millis - scene.now_ms, _iso(asked.millis), pool)
+    return asked.millis
+
+
+def _check_expiry(relative_ms: int, shown: str, pool: CachePool) -> None:
+    if relative_ms > cache_pools.LONGEST_MS:
+        raise invalid_request(f"Expiration {shown} is too far in the future!")
+    longest = pool.max_relative_expiry or 0
+    if relative_ms > longest:
+        raise invalid_request(
+            f"Expiration {shown} exceeds the max relative expiration time of {longest} ms."
+        )
+
+
+def _duration(millis: int) -> str:
+    """Return a time span as Hadoop writes it (DFSUtil.durationToString)."""
+    seconds, millis = divmod(millis, 1000)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    return f"{days:03}:{hours:02}:{minutes:02}:{seconds:02}.{millis:03}"
+
+
+def _iso(millis: int) -> str:
+    """Return a time as Hadoop writes it (DFSUtil.dateToIso8601String), of this host's zone UTC."""
+    try:
+        return f"{datetime.fromtimestamp(millis // 1000, UTC):%Y-%m-%dT%H:%M:%S}+0000"
+    except (OverflowError, ValueError, OSError):
+        return f"{millis} ms"
