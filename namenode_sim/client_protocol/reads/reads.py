@@ -10,6 +10,7 @@ from namenode_sim.client_protocol.words.block_locations import located_blocks
 from namenode_sim.client_protocol.words.model import Scene
 from namenode_sim.client_protocol.words.paths import DOT_SNAPSHOT, Route, as_file, resolve, text
 from namenode_sim.client_protocol.words.permissions import find
+from namenode_sim.datanodes.model import AdminState
 from namenode_sim.namespace import inode
 from namenode_sim.namespace.inode import signed_order
 from namenode_sim.namespace.snapshots.diffs import names_in_order
@@ -207,8 +208,7 @@ def list_open_files(
     """
     permissions.check_superuser(scene.caller)
     answer = calls.ListOpenFilesResponseProto(hasMore=False, types=request.types)
-    if request.types and types.ALL_OPEN_FILES not in request.types:
-        return answer  # this NameNode decommissions nothing, so that no file holds it up
+    only_blocking = bool(request.types) and types.ALL_OPEN_FILES not in request.types
     leases, top = scene.namespace.tree.leases, components(request.path)
     later = (number for files in leases.values() for number in files if number > request.id)
     for number in sorted(later):
@@ -216,11 +216,23 @@ def list_open_files(
         path = inode.full_path(file)
         if components(path)[: len(top)] != top:
             continue
+        if only_blocking and not _holds_up_decommission(scene, file):
+            continue
         if len(answer.entries) == scene.settings.listing_limit:
             answer.hasMore = True
             break
         answer.entries.append(_open_file(file, path))
     return answer
+
+
+def _holds_up_decommission(scene: Scene, file: inode.INode) -> bool:
+    """Return whether a DataNode that is being decommissioned has a block of an open file."""
+    assert isinstance(file, inode.INodeFile)
+    find, storages = scene.cluster.blocks.map.find, scene.cluster.blocks.map.storages_of
+    found = (find(block.block_id) for block in file.blocks)
+    numbers = (n for slot in found if slot is not None for n in storages(slot))
+    nodes = (scene.cluster.place(number)[0] for number in numbers)
+    return any(node.admin is AdminState.DECOMMISSION_INPROGRESS for node in nodes)
 
 
 def _open_file(file: inode.INode, path: str) -> calls.OpenFilesBatchResponseProto:

@@ -6,6 +6,8 @@ from ha.rpc.errors import RemoteFault
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import ALL_OPEN_FILES, BLOCKING_DECOMMISSION
 from namenode_sim.client_protocol.words.model import Settings
+from namenode_sim.datanodes.model import AdminState
+from tests.namenode_sim.client_protocol import datanodes_in_memory
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, Served, serve
 
 OPEN = ("/b", "/d/y", "/a", "/dd", "/d/x")
@@ -86,7 +88,6 @@ async def test_a_list_comes_in_pages(limit: int, path: str, pages: list[tuple[st
     assert seen == pages
 
 
-# No DataNode leaves service here, so nothing holds up its end.
 TYPES: dict[str, tuple[list[int], tuple[str, ...]]] = {
     "as older clients ask": ([], OPEN),
     "all": ([ALL_OPEN_FILES], OPEN),
@@ -102,6 +103,27 @@ async def test_only_types_that_are_asked_for_are_listed(
     served = await opened()
     assert await paths(served, types=types) == found
     assert list((await listed(served, types=types)).types) == types
+
+
+async def test_a_file_holds_up_the_end_of_a_datanode_that_has_a_block_of_it() -> None:
+    served = datanodes_in_memory.with_datanodes(await opened(), 1)
+    for path, holder in (("/d/y", "w1"), ("/a", "w0")):
+        added = await datanodes_in_memory.add_block(served, path, clientName=holder)
+        if path == "/a":
+            block = datanodes_in_memory.sized(added.b, 10)
+            datanodes_in_memory.report(served, block, "d1")
+            await datanodes_in_memory.add_block(served, path, block, clientName=holder)
+    node = served.cluster.nodes["d1"]
+    for state, found in (
+        (AdminState.DECOMMISSION_INPROGRESS, ("/a",)),
+        (AdminState.DECOMMISSIONED, ()),
+        (AdminState.ENTERING_MAINTENANCE, ()),
+        (AdminState.NORMAL, ()),
+    ):
+        served.cluster.set_admin(node, state)
+        assert await paths(served, types=[BLOCKING_DECOMMISSION]) == found
+    served.cluster.set_admin(node, AdminState.DECOMMISSION_INPROGRESS)
+    assert await paths(served, types=[BLOCKING_DECOMMISSION], path="/d") == ()
 
 
 async def test_only_the_superuser_sees_who_writes_what() -> None:
