@@ -60,7 +60,7 @@ def configure_logging(
         [] if text else [structlog.processors.format_exc_info]
     )
     structlog.configure(
-        processors=[*shared, *tracebacks, *safe, _in_order, renderer],
+        processors=[*shared, LineLimit().of_own, *tracebacks, *safe, _in_order, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=structlog.WriteLoggerFactory(file=cast("TextIO", stream)),
         cache_logger_on_first_use=False,

@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -170,12 +170,18 @@ class Cluster:
         statuses = {name: self.namenode_status(name) for name in NAMENODES}
         return [name for name, each in statuses.items() if each and each.state == "active"]
 
-    def wait_for_active(self, *, deadline_seconds: float = START_SECONDS) -> str:
+    def wait_for_active(
+        self,
+        *,
+        deadline_seconds: float = START_SECONDS,
+        abandon: Callable[[], str | None] | None = None,
+    ) -> str:
+        """Return the active; give up where ``abandon``, or a part that has ended, says why."""
         (active,) = wait_until(
             self.active_namenodes,
             what="a NameNode to become active",
             deadline_seconds=deadline_seconds,
-            abandon=self._ended_early,
+            abandon=abandon or self._ended_early,
         )
         return active
 
@@ -243,7 +249,19 @@ class Cluster:
         self._launch_and_wait(NAMENODES)
         page = (WEB,) if self.web else ()
         self._launch_and_wait((*self.datanodes, *map(zkfc_of, NAMENODES), *page))
-        active = self.wait_for_active()
+        fenced = set(NAMENODES)
+
+        def ended_early() -> str | None:
+            # The NameNode that was active before the stop is fenced first, and is killed on a busy
+            # machine, where it answers too late after its start: it starts again, once.
+            for name in filter(self._lacks, tuple(fenced)):
+                fenced.discard(name)
+                self.launch(name)
+            return self._ended_early()
+
+        active = self.wait_for_active(abandon=ended_early)
+        if reason := ended_early():
+            raise LocalClusterError(reason)
         self.progress[active] = "active"
         for name in NAMENODES:
             self.wait_for_candidate(name)

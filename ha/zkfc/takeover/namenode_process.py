@@ -35,6 +35,7 @@ class NameNodeProcess:
         self._identity: ProcessIdentity | None = None
         self._watched: Watched | None = None
         self._spoilt = False
+        self._logged: ProcessIdentity | None = None
 
     @property
     def watching(self) -> bool:
@@ -50,7 +51,9 @@ class NameNodeProcess:
             self._spoilt = True
             return
         self._identity, self._watched = process, self._around.watch(process)
-        log.info("zkfc.namenode.watched", pid=process.pid, here=self._watched is not None)
+        if process != self._logged:
+            self._logged = process  # without ZooKeeper a term ends with each look
+            log.info("zkfc.namenode.watched", pid=process.pid, here=self._watched is not None)
 
     def stepped(self, _event: Event, _before: ElectorState, after: ElectorState) -> None:
         """Forget the process where the election says that we are not active."""

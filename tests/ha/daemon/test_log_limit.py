@@ -32,7 +32,29 @@ def test_each_library_and_level_has_its_lines_of_a_minute() -> None:
     with structlog.testing.capture_logs() as logs:
         assert [limit(line("kazoo.client")) for _ in range(12)] == [True] * 10 + [False] * 2
     (said,) = logs
-    assert (said["library"], said["lines"], said["seconds"]) == ("kazoo", 7, 60)
+    assert (said["of"], said["lines"], said["seconds"]) == ("kazoo", 7, 60)
+
+
+def test_each_warning_of_our_own_has_its_lines_of_a_minute() -> None:
+    now = [0.0]
+    limit = LineLimit(lambda: now[0])
+
+    def written(event: str, level: str = "warning") -> bool:
+        try:
+            limit.of_own(None, "", {"event": event, "level": level})
+        except structlog.DropEvent:
+            return False
+        return True
+
+    assert [written("tailer.cannot_follow") for _ in range(25)] == [True] * 20 + [False] * 5
+    assert all(written("elector.step", "info") for _ in range(100))
+    assert all(written("storage.failed", "error") for _ in range(100))
+    assert all(written("audit") and written("audit.hadoop") for _ in range(100))
+    assert written("datanode.namenode_lost")
+    now[0] = 60.0
+    with structlog.testing.capture_logs() as logs:
+        assert written("tailer.cannot_follow")
+    assert [(one["of"], one["lines"]) for one in logs] == [("tailer.cannot_follow", 5)]
 
 
 ATTEMPTS = 14
