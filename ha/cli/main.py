@@ -37,15 +37,9 @@ COMMANDS: Mapping[str, Entry] = {
         "ha.cli.status.datanodes:datanodes",
         "List the DataNodes: state, last contact, volumes.",
         parts={
-            "decommission": Entry(
-                "ha.cli.operate.leave:decommission", "Copy a DataNode's blocks, so that it may go."
-            ),
-            "maintenance": Entry(
-                "ha.cli.operate.leave:maintenance", "Let a DataNode be switched off for a while."
-            ),
-            "recommission": Entry(
-                "ha.cli.operate.leave:recommission", "Have a DataNode serve again."
-            ),
+            "decommission": Entry("ha.cli.operate.leave:decommission", "Have a DataNode go."),
+            "maintenance": Entry("ha.cli.operate.leave:maintenance", "Let one be away a while."),
+            "recommission": Entry("ha.cli.operate.leave:recommission", "Have one serve again."),
         },
     ),
     "switchover": Entry(

@@ -108,12 +108,8 @@ def files_view(found: object) -> FilesView | None:
     safe_mode, listed = numbers.pop("safe_mode"), numbers.pop("datanodes")
     if not all(isinstance(number, int) for number in numbers.values()):
         return None
-    whole = (
-        {**_OF_OLDER, **one}
-        for one in (listed if isinstance(listed, list) else ())
-        if isinstance(one, Mapping)
-    )
-    nodes = (entry(DatanodeView, one) for one in whole)
+    known = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else ()
+    nodes = (entry(DatanodeView, {**_OF_OLDER, **one}) for one in known)
     return FilesView(
         safe_mode if isinstance(safe_mode, str) else None,
         **numbers,

@@ -21,11 +21,9 @@ from ha.console.own_certificate import call_under_certificate
 from ha.console.result import Code, CommandOutcome, Ended, Ending
 
 AUDITED: Final = frozenset(
-    {
-        "pause", "resume", "drain", "switchover", "failover", "decommission", "maintenance",
-        "recommission",
-    }
-)  # fmt: skip
+    {"pause", "resume", "drain", "switchover", "failover"}
+    | {"decommission", "maintenance", "recommission"}
+)
 """Commands that change something; where a daemon does it, it writes a line of its own."""
 
 

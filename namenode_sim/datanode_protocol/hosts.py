@@ -19,14 +19,14 @@ from namenode_sim.datanode_protocol.gone import GoneStorages
 from namenode_sim.datanode_protocol.leaving import Leaving, LeavingRules, Progress
 from namenode_sim.datanode_protocol.slices import in_slices
 from namenode_sim.datanodes.cluster import Cluster
-from namenode_sim.datanodes.errors import BadHosts, NotIncluded
+from namenode_sim.datanodes.errors import BadHosts
 from namenode_sim.datanodes.membership.admin import AFTER, asked_state, unproven_state
 from namenode_sim.datanodes.membership.host_lists import (
     HostLists,
     json_lists,
     text_lists,
 )
-from namenode_sim.datanodes.model import AdminState, DatanodeId, Node
+from namenode_sim.datanodes.model import AdminState, Node
 from namenode_sim.datanodes.redundancy import Redundancy
 
 log = structlog.get_logger()
@@ -46,11 +46,7 @@ class HostFiles:
     combined: bool = False
 
     def read(self) -> HostLists:
-        """Read the files, and look the addresses of the hosts up; to be called in a thread.
-
-        Raises:
-            BadHosts: if a file cannot be read, or is not valid.
-        """
+        """Read the files, and look the hosts up; to be called in a thread. Raises BadHosts."""
         include = _text(self.include)
         if self.combined:
             lists = json_lists(include, str(self.include))
@@ -86,15 +82,6 @@ def addresses_of(names: set[str]) -> dict[str, frozenset[str]]:
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostRules:
-    """``look_seconds``: how often the blocks of DataNodes that leave are looked at."""
-
-    leaving: LeavingRules = LeavingRules()
-    look_seconds: float = 30.0
-    most_at_once: int = 100
-
-
 class Hosts:
     """Owns what the hosts files say, and the states of the DataNodes that follow from it.
 
@@ -103,19 +90,13 @@ class Hosts:
     """
 
     def __init__(
-        self,
-        cluster: Cluster,
-        redundancy: Redundancy,
-        gone: GoneStorages,
-        rules: HostRules,
-        *,
-        drop: Callable[[Node], None],
-        durable: Callable[[], TxId | None],
+        self, cluster: Cluster, redundancy: Redundancy, gone: GoneStorages, rules: LeavingRules, *,
+        drop: Callable[[Node], None], durable: Callable[[], TxId | None],
         clock: Callable[[], float],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._cluster, self._gone, self._rules = cluster, gone, rules
         self._drop, self._durable, self._clock = drop, durable, clock
-        self._leaving = Leaving(cluster, redundancy, rules.leaving)
+        self._leaving = Leaving(cluster, redundancy, rules)
         self.read: Callable[[], HostLists] | None = None
         self.wall_clock: Callable[[], float] = time.time
         self.progress: dict[str, Progress] = {}
@@ -128,15 +109,6 @@ class Hosts:
     @property
     def lists(self) -> HostLists:
         return self._cluster.hosts
-
-    def check(self, who: DatanodeId) -> None:
-        """Refuse a DataNode that is not on the include list.
-
-        Raises:
-            NotIncluded: if it is not.
-        """
-        if not self.lists.includes(who):
-            raise NotIncluded(f"{who.host} ({who.transfer_address})")
 
     def registered(self, node: Node) -> None:
         """Have a DataNode that has registered leave service if that is asked of it."""
@@ -162,14 +134,10 @@ class Hosts:
 
     @property
     def _at_once(self) -> bool:
-        return self._rules.leaving.maintained_least == 0
+        return self._rules.maintained_least == 0
 
     async def refresh(self) -> None:
-        """Read the files, and follow them (refreshNodes).
-
-        Raises:
-            BadHosts: if a file is not valid; nothing has changed then.
-        """
+        """Read the files, and follow them. Raises BadHosts, and nothing has changed then."""
         async with self._reading:
             if self.read is None:
                 return

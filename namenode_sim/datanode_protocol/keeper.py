@@ -17,8 +17,9 @@ from namenode_sim.blocks.incremental_reports import activate
 from namenode_sim.datanode_protocol import metrics
 from namenode_sim.datanode_protocol.drain_check import DrainCheck, ReadPage, read_page
 from namenode_sim.datanode_protocol.gone import GoneStorages
-from namenode_sim.datanode_protocol.hosts import HostRules, Hosts
+from namenode_sim.datanode_protocol.hosts import Hosts
 from namenode_sim.datanode_protocol.intake import Intake
+from namenode_sim.datanode_protocol.leaving import LeavingRules
 from namenode_sim.datanode_protocol.racks import Racks, move_to_racks
 from namenode_sim.datanode_protocol.safe_mode import SafeModeWatch
 from namenode_sim.datanode_protocol.upkeep import Upkeep
@@ -27,7 +28,7 @@ from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.commands import hear
 from namenode_sim.datanodes.damage import Damaged, check_known, note_damage
 from namenode_sim.datanodes.draining import DrainRules, awaits_drain, note_orders, undrained
-from namenode_sim.datanodes.errors import UnevenRacks, UnresolvedRack
+from namenode_sim.datanodes.errors import NotIncluded, UnevenRacks, UnresolvedRack
 from namenode_sim.datanodes.files_summary import files_summary
 from namenode_sim.datanodes.liveness import LOOK_SECONDS, LivenessRules, Watch
 from namenode_sim.datanodes.model import DEFAULT_RACK, Node, StorageState
@@ -62,7 +63,7 @@ class KeeperRules:
     liveness: LivenessRules = LivenessRules()
     redundancy: RedundancyRules = RedundancyRules()
     draining: DrainRules = DrainRules()
-    hosts: HostRules = HostRules()
+    hosts: LeavingRules = LeavingRules()
     reject_unresolved: bool = False
     deletions_at_once: int = 1000
 
@@ -172,7 +173,8 @@ class Keeper:
             DatanodesError: if it is refused.
         """
         check_namespace(registration, self.rules.registry)
-        self.hosts.check(registration.id)
+        if not self.hosts.lists.includes(registration.id):
+            raise NotIncluded(registration.id.host)
         try:
             found = register(self.cluster, registration, self.rules.registry, self._clock())
         except UnevenRacks:
@@ -194,22 +196,14 @@ class Keeper:
         return found.node
 
     async def find_rack(self, registration: Registration) -> Registration:
-        """Return a registration with the DataNode's rack, which may have to be looked up.
-
-        Raises:
-            UnresolvedRack: if it cannot be found out, and DataNodes are refused then.
-        """
+        """Return a registration with the DataNode's rack; raise UnresolvedRack if it needs one."""
         rack = await self.racks.of(registration.id)
         if rack is None and self.rules.reject_unresolved:
             raise UnresolvedRack(registration.id.host)
         return replace(registration, rack=rack or DEFAULT_RACK)
 
     async def refresh_nodes(self) -> None:
-        """Read the hosts files again, and look all racks up anew.
-
-        Raises:
-            BadHosts, UnevenRacks: what is wrong has changed nothing.
-        """
+        """Read the hosts files again, and look all racks up anew. Raises DatanodesError."""
         await self.hosts.refresh()
         if await move_to_racks(self.cluster, self.racks):
             self.upkeep.redundancy.racks_changed()

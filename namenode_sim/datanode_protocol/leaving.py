@@ -24,11 +24,14 @@ LOOKED_AT_ONCE: Final = 200
 class LeavingRules:
     """A block with ``replication`` live replicas, the default, is safe whatever it is to have.
 
-    ``maintained_least`` live ones are enough for a maintenance.
+    ``maintained_least`` live ones are enough for a maintenance. Every ``look_seconds`` at most
+    ``most_at_once`` DataNodes are looked at.
     """
 
     replication: int = 3
     maintained_least: int = 1
+    look_seconds: float = 30.0
+    most_at_once: int = 100
 
 
 @dataclass(slots=True)

@@ -32,17 +32,18 @@ FAILED_SECONDS: Final = 60.0
 MOST_KNOWN: Final = 20_000
 """The most hosts that are remembered; clients are among them."""
 
-MOST_OUTPUT_BYTES: Final = 64 * 1024
+MOST_BYTES: Final = 64 * 1024
+_POLL_SECONDS: Final = 0.05
 SHOWN_CHARACTERS: Final = 300
 
 
 async def move_to_racks(cluster: Cluster, racks: "Racks") -> bool:
     """Look the racks of all DataNodes up anew; return whether any stands elsewhere now.
 
-    Raises:
-        UnevenRacks: if they are on different levels; all stay where they were then.
+    Raises UnevenRacks if they are on different levels; all stay where they were then.
     """
-    await racks.learn_all([node.id for node in cluster.nodes.values()])
+    racks.forget()
+    await racks.learn(node.id.ip for node in cluster.nodes.values())
     found = {uuid: await racks.of(node.id) for uuid, node in list(cluster.nodes.items())}
     after = {node: found.get(uuid) or node.rack for uuid, node in cluster.nodes.items()}
     deepest = max(after.values(), key=depth, default="")
@@ -105,24 +106,25 @@ class Script:
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
             try:
                 process = subprocess.Popen(
-                    [self.file, *names],
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=errors,
+                    [self.file, *names], stdin=subprocess.DEVNULL, stdout=out, stderr=errors,
                     start_new_session=True,
-                )
+                )  # fmt: skip
             except OSError as problem:
                 raise LookupFailed(f"the script {self.file} cannot be run: {problem}") from problem
-            how = f"was ended after {self.seconds:g} s"
-            with suppress(subprocess.TimeoutExpired):
-                how = f"exited with {process.wait(self.seconds)}"
+            ends, size = time.monotonic() + self.seconds, 0
+            while process.returncode is None and time.monotonic() < ends and size < MOST_BYTES:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_POLL_SECONDS)
+                size = os.fstat(out.fileno()).st_size + os.fstat(errors.fileno()).st_size
+            how = f"exited with {process.returncode}"
             if process.returncode is None:
+                how = f"was ended after {self.seconds:g} s or {MOST_BYTES} bytes"
                 os.killpg(process.pid, signal.SIGKILL)  # with all that it has started
                 process.wait()
             out.seek(0)
             errors.seek(0)
             if process.returncode == 0:
-                return out.read(MOST_OUTPUT_BYTES).decode(errors="replace")
+                return out.read(MOST_BYTES).decode(errors="replace")
             said = " ".join(errors.read(SHOWN_CHARACTERS).decode(errors="replace").split())
             raise LookupFailed(f"the script {self.file} {how}: {said}")
 
@@ -150,11 +152,11 @@ class Racks:
         if self._source is None:
             return DEFAULT_RACK
         while not self._knows(who.ip):
-            await self._learn([who.ip])
+            await self.learn([who.ip])
         rack = self._known[who.ip.lower()][0]
         if rack == DEFAULT_RACK and isinstance(self._source, Table):
             while not self._knows(who.host):
-                await self._learn([who.host])
+                await self.learn([who.host])
             rack = self._known[who.host.lower()][0]
         return rack
 
@@ -166,16 +168,10 @@ class Racks:
             return self._known[host.lower()][0]
         self._wanted[host.lower()] = None
         if not self._tasks:
-            task = asyncio.get_running_loop().create_task(self._learn([host]))
+            task = asyncio.get_running_loop().create_task(self.learn([host]))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         return None
-
-    async def learn_all(self, known: Iterable[DatanodeId]) -> None:
-        """Forget all racks, and look those of some DataNodes up at once."""
-        self.forget()
-        if self._source is not None:
-            await self._learn([who.ip for who in known])
 
     def forget(self, who: DatanodeId | None = None) -> None:
         """Look a DataNode's rack up anew when it is asked for; without one all racks."""
@@ -187,9 +183,10 @@ class Racks:
         found = self._known.get(name.lower())
         return found is not None and self._clock() < found[1]
 
-    async def _learn(self, names: Iterable[str]) -> None:
+    async def learn(self, names: Iterable[str]) -> None:
         """Look hosts up, with all that others wait for in the meantime."""
-        assert self._source is not None
+        if self._source is None:
+            return
         self._wanted.update((name.lower(), None) for name in names if not self._knows(name))
         async with self._one_at_a_time:
             asked, generation = list(self._wanted), self._generation

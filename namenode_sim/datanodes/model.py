@@ -56,7 +56,7 @@ class AdminState(IntEnum):
 
     @property
     def is_maintained(self) -> bool:
-        return self in (AdminState.ENTERING_MAINTENANCE, AdminState.IN_MAINTENANCE)
+        return self >= AdminState.ENTERING_MAINTENANCE
 
 
 OUR_VERSIONS_END: Final = "-nnha"
@@ -183,8 +183,7 @@ class Node:
     @property
     def is_retired(self) -> bool:
         """Return whether it is dead, and may be so."""
-        may_be = self.admin is AdminState.DECOMMISSIONED or self.admin.is_maintained
-        return may_be and not self.alive
+        return not self.alive and self.admin >= AdminState.DECOMMISSIONED
 
     @property
     def is_readable(self) -> bool:

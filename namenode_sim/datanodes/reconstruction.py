@@ -57,30 +57,24 @@ def count(cluster: Cluster, slot: Slot) -> Counts:
     """Sort the replicas of a block."""
     blocks = cluster.blocks.map
     held, marks = blocks.storages_of(slot), blocks.corrupt_marks(slot)
-    good = [one for one in held if one not in marks]
-    excess = tuple(one for one in good if blocks.is_pending_deletion(slot, one))
-    others: dict[str, list[StorageNumber]] = {}
-    if cluster.leaving:
-        # Of what goes nothing comes back after a maintenance: it is excess before all else.
-        for one in (number for number in good if number not in excess):
-            if name := _name_out_of_service(cluster.place(one)[0]):
-                others.setdefault(name, []).append(one)
-        out = {one for numbers in others.values() for one in numbers}
-        good = [one for one in good if one not in out]
+    found: dict[str, list[StorageNumber]] = {"live": [], "excess": []}
+    for one in (number for number in held if number not in marks):
+        name = _service(cluster.place(one)[0]) if cluster.leaving else "live"
+        # What is to be deleted does not come back after a maintenance: it is excess before all.
+        doomed = blocks.is_pending_deletion(slot, one)
+        found.setdefault("excess" if doomed else name, []).append(one)
     return Counts(
-        live=tuple(one for one in good if one not in excess),
-        excess=excess,
         corrupt=tuple(marks),
         unconfirmed=frozenset(one for one in held if not blocks.storages.at(one).confirmed),
-        **{name: tuple(numbers) for name, numbers in others.items()},
+        **{name: tuple(numbers) for name, numbers in found.items()},
     )
 
 
-def _name_out_of_service(node: Node) -> str | None:
-    """Return the field of the counts in which replicas on a DataNode are that leaves service."""
+def _service(node: Node) -> str:
+    """Return the field of the counts in which good replicas on a DataNode are."""
     match node.admin:
         case AdminState.NORMAL:
-            return None
+            return "live"
         case AdminState.DECOMMISSION_INPROGRESS:
             return "leaving"
         case AdminState.DECOMMISSIONED:

@@ -106,11 +106,7 @@ def check_namespace(registration: Registration, rules: RegistryRules) -> None:
 
 
 def check_rack(cluster: Cluster, who: DatanodeId, rack: str) -> None:
-    """Refuse a rack on another level than those of the other DataNodes (NetworkTopology.add).
-
-    Raises:
-        UnevenRacks: if it is on one.
-    """
+    """Raise UnevenRacks where others are on another level than a rack (NetworkTopology.add)."""
     address = who.transfer_address
     for node in cluster.nodes.values():
         other = node.id.uuid != who.uuid and node.id.transfer_address != address

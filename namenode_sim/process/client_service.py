@@ -76,10 +76,6 @@ async def _no_image_to_save(_window_seconds: int, _most_edits: int) -> bool:
     raise RemoteFault(UNSUPPORTED_OPERATION, "saveNamespace is not served by this NameNode")
 
 
-async def _no_hosts_to_refresh() -> None:
-    return
-
-
 def _ignore_failure(_why: str) -> None:
     return
 
@@ -107,7 +103,7 @@ class ClientService:
     on_broken: Callable[[str], None] = _ignore_failure
     roll: Callable[[], TxId] = _no_log_to_roll
     save: Save = _no_image_to_save
-    refresh_nodes: Callable[[], Awaitable[None]] = _no_hosts_to_refresh
+    refresh_nodes: Callable[[], Awaitable[None]] = partial(asyncio.sleep, 0)
     layout: int = LAYOUT_VERSION
     leases: LeaseTimes = field(default_factory=LeaseTimes)
     host: str = "localhost"

@@ -14,7 +14,7 @@ from ha.rpc.protocol import RpcProtocol
 from journal.model import NamespaceInfo
 from namenode_sim.blocks.safemode import SafeModeRules
 from namenode_sim.blocks.state import BlockState
-from namenode_sim.datanode_protocol.hosts import HostFiles, HostRules
+from namenode_sim.datanode_protocol.hosts import HostFiles
 from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules, Standing
 from namenode_sim.datanode_protocol.leaving import LeavingRules
 from namenode_sim.datanode_protocol.racks import Racks, Script, Source, Table
@@ -69,11 +69,9 @@ def keeper_rules(conf: Configuration, info: NamespaceInfo) -> KeeperRules:
         draining=DrainRules(
             check=conf.get(keys.DRAIN_CHECK), quiet_seconds=conf.get(keys.QUIET_PERIOD)
         ),
-        hosts=HostRules(
-            leaving=LeavingRules(
-                replication=conf.get(keys_files.REPLICATION),
-                maintained_least=conf.get(keys_hosts.MAINTAINED_LEAST),
-            ),
+        hosts=LeavingRules(
+            replication=conf.get(keys_files.REPLICATION),
+            maintained_least=conf.get(keys_hosts.MAINTAINED_LEAST),
             look_seconds=conf.get(keys_hosts.LOOK),
             most_at_once=conf.get(keys_hosts.MOST_AT_ONCE),
         ),
@@ -85,11 +83,7 @@ def keeper_rules(conf: Configuration, info: NamespaceInfo) -> KeeperRules:
 async def keeper_of(
     conf: Configuration, info: NamespaceInfo, namenode: NameNode, cluster: Cluster
 ) -> Keeper:
-    """Return the owner of blocks and DataNodes, which follows the NameNode's role.
-
-    Raises:
-        ConfigurationError: if a hosts file is not valid.
-    """
+    """Return the owner of blocks and DataNodes; raise ConfigurationError for a bad hosts file."""
     keeper = Keeper(
         cluster,
         keeper_rules(conf, info),

@@ -171,17 +171,17 @@ class _Change:
         files = None if view.active is None else view.active.files
         if files is None:
             return None, ""
-        row = next((one for one in files.datanodes if self._is_meant(one)), None)
+        row = next((one for one in files.datanodes if self.host.lower() in _names(one)), None)
         if row is None:
             found = f"the active knows no DataNode {self.host}"
             self._end(CommandOutcome.REFUSED, Code.NO_SUCH_NODE, found, "nnha datanodes")
         left = "" if row.blocks_left is None else f", {row.blocks_left:,} blocks left"
         return row.service, left
 
-    def _is_meant(self, one: DatanodeView) -> bool:
-        ip, _, port = one.address.rpartition(":")
-        names = {one.host.lower(), ip}
-        return self.host.lower() in names | {f"{name}:{port}" for name in names}
+
+def _names(one: DatanodeView) -> set[str]:
+    ip, _, port = one.address.rpartition(":")
+    return {name + end for name in (one.host.lower(), ip) for end in ("", f":{port}")}
 
 
 async def _refresh(host: str, port: int) -> str:

@@ -94,11 +94,7 @@ def _matching(index: Mapping[str, Sequence[HostEntry]], who: DatanodeId) -> Iter
 
 
 def text_lists(include: str, exclude: str, files: tuple[str, str]) -> HostLists:
-    """Read Hadoop's two lists, dfs.hosts and dfs.hosts.exclude, from their text.
-
-    Raises:
-        BadHosts: if an entry is not valid.
-    """
+    """Read Hadoop's two lists, dfs.hosts and dfs.hosts.exclude, from their text; or BadHosts."""
     included = tuple(_entries(include, files[0], SERVICE))
     marked = tuple(_entries(exclude, files[1], Asked(Kind.DECOMMISSION)))
     return HostLists(included or None, marked)
@@ -137,10 +133,7 @@ def _host_and_port(word: str) -> tuple[str, int | None]:
 def json_lists(text: str, file: str) -> HostLists:
     """Read the file of CombinedHostFileManager: an array of objects, or objects one by one.
 
-    All that are named may register, once any of them is to be in service.
-
-    Raises:
-        BadHosts: if it is not valid.
+    All that are named may register, once any of them is to be in service. Raises BadHosts.
     """
     entries = tuple(_described(one, file) for one in _objects(text, file))
     restricted = any(entry.asked.kind is Kind.SERVICE for entry in entries)

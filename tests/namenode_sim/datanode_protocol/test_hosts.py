@@ -11,8 +11,9 @@ import structlog
 
 from journal.model import TxId
 from namenode_sim.blocks.state import BlockState
-from namenode_sim.datanode_protocol.hosts import HostFiles, HostRules, addresses_of
+from namenode_sim.datanode_protocol.hosts import HostFiles, addresses_of
 from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules, Standing
+from namenode_sim.datanode_protocol.leaving import LeavingRules
 from namenode_sim.datanode_protocol.racks import LookupFailed, Racks
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.commands import Heartbeat, StorageReport
@@ -61,7 +62,7 @@ class Scene:
         state.set_starting(starting=False)
         rules = KeeperRules(
             registry=RegistryRules(namespace=IDS),
-            hosts=HostRules(look_seconds=3.0),
+            hosts=LeavingRules(look_seconds=3.0),
             **more,  # type: ignore[arg-type]  # what a test says of it
         )
         self.keeper = Keeper(

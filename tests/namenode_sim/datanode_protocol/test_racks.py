@@ -37,7 +37,8 @@ def test_a_script_gets_few_hosts_at_a_time(tmp_path: Path) -> None:
         pytest.param("echo broken >&2; exit 3", "exited with 3: broken", id="an exit code"),
         pytest.param("echo /r", "printed 1 racks, 2 were asked for", id="too few racks"),
         pytest.param("echo /r bad", "printed 'bad', which is no rack", id="no rack"),
-        pytest.param("seq 1000000", "racks, 2 were asked for", id="a flood"),
+        pytest.param("seq 3", "printed 3 racks, 2 were asked for", id="too many racks"),
+        pytest.param("exec yes", "was ended after 10 s or 65536 bytes", id="a flood"),
     ],
 )
 def test_a_script_that_fails_says_how(tmp_path: Path, body: str, why: str) -> None:

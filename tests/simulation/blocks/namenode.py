@@ -17,8 +17,8 @@ from namenode_sim.blocks.safemode import SafeModeRules
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.datanode_protocol.gone import GoneStorages
-from namenode_sim.datanode_protocol.hosts import HostRules
 from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules
+from namenode_sim.datanode_protocol.leaving import LeavingRules
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.draining import DrainRules
 from namenode_sim.datanodes.liveness import LivenessRules
@@ -48,7 +48,7 @@ RULES: Final = KeeperRules(
     liveness=LivenessRules(stale_seconds=10.0, dead_seconds=40.0),
     draining=DrainRules(check=False),
     redundancy=RedundancyRules(pending_seconds=15.0, excess_seconds=30.0),
-    hosts=HostRules(look_seconds=2.0),
+    hosts=LeavingRules(look_seconds=2.0),
 )
 SAFE_MODE: Final = SafeModeRules(extension_seconds=3.0)
 SETTINGS: Final = Settings(block_size=BLOCK_SIZE, min_block_size=1, hard_lease_seconds=30.0)

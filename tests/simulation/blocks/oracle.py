@@ -29,7 +29,7 @@ from tests.simulation.engine.verdict import Violated
 DEAD_SECONDS: Final = RULES.liveness.dead_seconds
 SLACK_SECONDS: Final = 8.0
 LOOKED_SECONDS: Final = 2.0  # in which an operator sees that a DataNode may go
-DEFAULT_REPLICATION: Final = RULES.hosts.leaving.replication
+DEFAULT_REPLICATION: Final = RULES.hosts.replication
 
 
 @dataclass(slots=True)

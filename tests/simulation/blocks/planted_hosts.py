@@ -20,7 +20,7 @@ bug: Final = Planted(2_000)
 
 bug.add(
     "replicas on DataNodes that leave count as live",
-    replacing(reconstruction, "_name_out_of_service", lambda _node: None),
+    replacing(reconstruction, "_service", lambda _node: "live"),
     killer=_TESTS + "test_leaving.py::"
     "test_a_replica_of_one_that_is_decommissioned_is_copied_elsewhere_and_stays",
     why="a DataNode whose blocks are not copied never goes, and serves again in the end",
