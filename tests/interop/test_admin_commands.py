@@ -26,7 +26,13 @@ def ours(hadoop: Hadoop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[O
     folder = tmp_path_factory.mktemp("admin")
     with pytest.MonkeyPatch.context() as surroundings:
         surroundings.setenv("HADOOP_LOG_DIR", str(folder))
-        with open_cluster(folder, datanodes=1, more_keys=KEYS) as cluster:
+        (folder / "racks").write_text("127.0.0.1 /hall/rack\n")
+        (folder / "exclude").write_text("")
+        files = {
+            "net.topology.table.file.name": str(folder / "racks"),
+            "dfs.hosts.exclude": str(folder / "exclude"),
+        }
+        with open_cluster(folder, datanodes=1, more_keys=KEYS | files) as cluster:
             cluster.up()
             yield OurCluster(cluster, hadoop)
 
@@ -133,6 +139,24 @@ def test_what_can_be_refreshed_is_refreshed(ours: OurCluster) -> None:
     assert said.count("Refresh super user groups configuration successful") == 2
     refused = ours.run(DFSADMIN, "-refreshServiceAcl")
     assert "Service Level Authorization not enabled!" in refused.said
+
+
+@pytest.mark.row("B21")
+def test_datanodes_are_shown_on_their_racks_and_as_they_leave(ours: OurCluster) -> None:
+    exclude = Path(ours.cluster.more_keys["dfs.hosts.exclude"])
+    topology = ours.dfsadmin("-printTopology")
+    assert "Rack: /hall/rack" in topology
+    assert "In Service" in topology
+    exclude.write_text("127.0.0.1 # it leaves\n")
+    assert ours.dfsadmin("-refreshNodes").count("Refresh nodes successful") == 2
+    assert "Decommission Status : Decommission" in ours.dfsadmin("-report")
+    exclude.write_text("nowhere:x\n")
+    assert "is no host or host:port" in ours.run(DFSADMIN, "-refreshNodes").said
+    exclude.write_text("")
+    ours.dfsadmin("-refreshNodes")
+    assert "Decommission Status : Normal" in ours.dfsadmin("-report", "-live")
+    for state in ("-decommissioning", "-enteringmaintenance", "-inmaintenance"):
+        assert "Name: " not in ours.dfsadmin("-report", state)
 
 
 def test_several_directories_are_listed_at_once(ours: OurCluster) -> None:
