@@ -32,7 +32,7 @@ LOG_FOLDERS: Final = ("HADOOP_LOG_DIR", "LOGS_DIRECTORY")
 """The variables that name the directory of logs: Hadoop's, and systemd's for LogsDirectory=."""
 
 Save = Callable[[int, int], Awaitable[bool]]
-"""Saves an image, unless the newest is of the last so many seconds and lacks at most so many edits.
+"""Saves an image, unless the newest is younger than the seconds and lacks at most the edits given.
 
 Raises NotSaved.
 """

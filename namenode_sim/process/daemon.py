@@ -205,11 +205,7 @@ class _Parts:
         namenode = self._namenode(gate, journal)
         cluster = cluster_of(conf, storage.namespace_info.block_pool_id, namenode.namespace)
         keeper = await keeper_of(conf, storage.namespace_info, namenode, cluster)
-        client_service = _client_service(conf, place, namenode, gate, cluster)
-        client_service.layout = storage.namespace_info.edits_layout
-        client_service.save = SaveOnRequest(
-            namenode, storage, partial(forget_old, storage, namenode)
-        ).save
+        client_service = _client_service(self, namenode, gate, cluster)
         copies.on_required_lost(namenode.end_because)
         checkpoints = checkpointer(conf, place, namenode, storage)
         beans = NameNodeBeans(
@@ -311,15 +307,17 @@ def _ha_service(
 
 
 def _client_service(
-    conf: Configuration, place: NameNodeIdentity, namenode: NameNode, gate: Gate, cluster: Cluster
+    parts: _Parts, namenode: NameNode, gate: Gate, cluster: Cluster
 ) -> ClientService:
+    conf, storage = parts.conf, parts.storage
+    images = SaveOnRequest(namenode, storage, partial(forget_old, storage, namenode))
     client_service = ClientService(
         namenode.namespace,
         namenode,
         gate,
         own_user(),
         cluster,
-        host=place.address.rpc.host,
+        host=parts.place.address.rpc.host,
         supergroup=conf.get(keys_files.SUPERGROUP),
         settings=client_settings(conf),
         groups=SystemGroups(
@@ -328,6 +326,8 @@ def _client_service(
         state=lambda: "active" if namenode.state.role is Role.ACTIVE else "standby",
         on_broken=namenode.end_because,
         roll=namenode.roll_edits,
+        save=images.save,
+        layout=storage.namespace_info.edits_layout,
     )
     namenode.listen_for_roles(
         lambda role: client_service.became_active() if role is Role.ACTIVE else None

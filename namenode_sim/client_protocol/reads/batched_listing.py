@@ -12,7 +12,7 @@ from namenode_sim.client_protocol.words.errors import FsError, not_found
 from namenode_sim.client_protocol.words.model import Scene
 
 MOST_PATHS: Final = 100
-"""The default of dfs.batched.ls.limit."""
+"""The most directories that one call may name, as by default in Hadoop."""
 
 
 def get_batched_listing(

@@ -68,7 +68,7 @@ def get_storage_policy(
 def satisfy_storage_policy(
     _: Scene, __: calls.SatisfyStoragePolicyRequestProto
 ) -> calls.SatisfyStoragePolicyResponseProto:
-    """Refuse, as Hadoop does where dfs.storage.policy.satisfier.mode is NONE, its default."""
+    """Refuse, as Hadoop does where no storage policy satisfier runs, its default."""
     raise errors.FsError(
         errors.UNSUPPORTED_ACTION,
         "Cannot request to satisfy storage policy when storage policy satisfier feature has been "

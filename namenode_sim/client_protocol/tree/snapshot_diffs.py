@@ -20,9 +20,9 @@ from namenode_sim.namespace.snapshots.diffs import CURRENT, inode_of
 from namenode_sim.namespace.snapshots.view import look
 
 PAUSE_NODES: Final = 500
-"""After so many inodes others are served."""
+"""Others are served after each such number of inodes."""
 PAGE_ENTRIES: Final = 1000
-"""The default of dfs.namenode.snapshotdiff.listing.limit."""
+"""The most entries of one page, as by default in Hadoop."""
 
 ReportSteps = Generator[None, None, pb.GetSnapshotDiffReportResponseProto]
 ListingSteps = Generator[None, None, pb.GetSnapshotDiffReportListingResponseProto]

@@ -1,4 +1,4 @@
-"""saveNamespace: what an image has, when none is saved, and what waits or ends meanwhile."""
+"""saveNamespace: what an image has, when none is saved, and what waits or ends until then."""
 
 import asyncio
 import os

@@ -106,5 +106,6 @@ async def test_replay_image_and_failover_have_the_same_times(seed: int, layout: 
     assert differences(served.namespace, loaded) == []
     shown = await listed(served)
     assert shown.keys() == set(held)
+    assert all((time > BEGIN) is (layout != UNTIMED) for time in shown.values())
     for namespace in (replayed, loaded):
         assert await listed(serve(namespace=namespace, layout=layout)) == shown
