@@ -12,6 +12,7 @@ from ha.console.durations import span
 CLOCK_SECONDS: Final = 2.0
 """HTTP's Date has whole seconds, so that a smaller difference cannot be seen."""
 CLOCK_ADVICE: Final = "run NTP or chrony everywhere: pauses and drains expire by the wall clock"
+DRIFT_ADVICE: Final = "compare nnha config show on these hosts, and restart those with wrong files"
 CLOCK_FIELD: Final = "clock_ahead_seconds"
 
 Skew = tuple[str, str, float | None]
@@ -81,8 +82,3 @@ def configuration_drift(view: ClusterView) -> str | None:
         f"configuration files differ: {', '.join(others)} read others than the other {count} "
         "daemons at their start"
     )
-
-
-DRIFT_ADVICE: Final = (
-    "compare nnha config show on these hosts, copy the right files, and restart these daemons"
-)

@@ -131,12 +131,11 @@ async def ask_clocks(
 ) -> tuple[Skew, ...]:
     """Return how far the clocks of all ZKFCs are ahead of ours; nothing of those not reached."""
     look = Look(seconds)
-    nodes = namenodes(configuration, nameservice)
     try:
-        rows = await asyncio.gather(*(_zkfc(look, node) for node in nodes))
+        nodes = namenodes(configuration, nameservice)
+        return skews(await asyncio.gather(*(_zkfc(look, node) for node in nodes)))
     finally:
         look.end()
-    return skews(rows)
 
 
 async def _knock(address: HostPort) -> None:

@@ -4,13 +4,7 @@ from collections.abc import Iterator
 
 from fencing.model import BadSpec
 from fencing.spec import parse_methods
-from ha.cluster.agreement import (
-    CLOCK_ADVICE,
-    DRIFT_ADVICE,
-    clock_faults,
-    configuration_drift,
-    skews,
-)
+from ha.cluster import agreement
 from ha.cluster.candidates import Readiness, failover_blockers, readiness, until
 from ha.cluster.view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow
 
@@ -51,10 +45,10 @@ def warnings(view: ClusterView) -> Iterator[str]:
             f"does not answer may serve reads until {end}  → nnha fence test"
         )
     yield from view.notices.unreadable
-    for fault in clock_faults(skews((*view.namenodes, *view.zkfcs))):
-        yield f"{fault}  → {CLOCK_ADVICE}"
-    if drift := configuration_drift(view):
-        yield f"{drift}  → {DRIFT_ADVICE}"
+    for fault in agreement.clock_faults(agreement.skews((*view.namenodes, *view.zkfcs))):
+        yield f"{fault}  → {agreement.CLOCK_ADVICE}"
+    if drift := agreement.configuration_drift(view):
+        yield f"{drift}  → {agreement.DRIFT_ADVICE}"
     yield from own_lateness(view)
 
 

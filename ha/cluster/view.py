@@ -96,7 +96,6 @@ class ZkfcRow:
     """Its newest judgements of its NameNode, the newest first."""
     daemon: DaemonView | None = None
     clock_ahead_seconds: float | None = None
-    """How far its clock is ahead of ours, by the Date of its page."""
     note: str | None = None
     error: str | None = None
 

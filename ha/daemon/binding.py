@@ -23,13 +23,10 @@ _UNKNOWN_NAME: Final = "The name does not resolve here: correct {key}, or /etc/h
 def cannot_listen(key: str, host: str, port: int, failure: Exception) -> str:
     """Return the failure to listen on an address in words, with the remedy."""
     reason, remedy = str(failure), "Correct {key}."
-    match failure:
-        case socket.gaierror():
-            reason, remedy = failure.strerror or reason, _UNKNOWN_NAME
-        case OSError(errno=int(number)):
-            reason, remedy = os.strerror(number), _REMEDIES.get(number, remedy)
-        case _:
-            pass
+    if isinstance(failure, socket.gaierror):
+        reason, remedy = failure.strerror or reason, _UNKNOWN_NAME
+    elif isinstance(failure, OSError) and failure.errno is not None:
+        reason, remedy = os.strerror(failure.errno), _REMEDIES.get(failure.errno, remedy)
     return (
         f"{key}: cannot listen on {HostPort(host, port)}: {reason}. Nothing was changed. "
         f"{remedy.format(key=key)}"

@@ -50,10 +50,6 @@ class LineLimit:
             self._windows[key] = (now, 1) if ended else (began, lines + 1)
             written = ended or lines < most
         if ended and lines > most:
-            log.warning(
-                "log.lines_dropped",
-                of=name,
-                lines=lines - most,
-                seconds=round(now - began),
-            )
+            dropped, seconds = lines - most, round(now - began)
+            log.warning("log.lines_dropped", of=name, lines=dropped, seconds=seconds)
         return written

@@ -65,9 +65,7 @@ def config(ctx: click.Context, *, conf_dir: Path | None, overrides: tuple[str, .
 
 
 OUTPUT = click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table")
-NAMESERVICE = click.option(
-    "-ns", "--nameservice", default=None, help="Which nameservice, if several."
-)
+NAMESERVICE = click.option("-ns", "--nameservice", help="Which nameservice, if several.")
 
 
 def _about_the_configuration(function: Callable[..., None]) -> Callable[..., None]:

@@ -7,14 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import assert_never
 
-from ha.cluster.agreement import (
-    CLOCK_ADVICE,
-    CLOCK_SECONDS,
-    DRIFT_ADVICE,
-    Skew,
-    clock_faults,
-    configuration_drift,
-)
+from ha.cluster import agreement
 from ha.cluster.candidates import Readiness, failover_blockers, ranked, readiness, until
 from ha.cluster.check_result import Finding, fail, ok, unknown, warn
 from ha.cluster.files_view import problems_of_files
@@ -47,8 +40,8 @@ def check_cluster(view: ClusterView) -> Iterator[Finding]:
     yield from _journal(view)
     for one in view.certificates:
         yield warn("certificate", one, "nnha security rotate")
-    if drift := configuration_drift(view):
-        yield warn("configuration", drift, DRIFT_ADVICE)
+    if drift := agreement.configuration_drift(view):
+        yield warn("configuration", drift, agreement.DRIFT_ADVICE)
     if view.automatic_failover:
         yield from _zookeeper(view)
         yield from _zkfcs(view)
@@ -56,15 +49,17 @@ def check_cluster(view: ClusterView) -> Iterator[Finding]:
         yield _history(view)
 
 
-def check_clocks(found: Sequence[Skew]) -> Iterator[Finding]:
+def check_clocks(found: Sequence[agreement.Skew]) -> Iterator[Finding]:
     """Judge the clocks of this machine and of the hosts whose daemons answered."""
-    faults = tuple(clock_faults(found))
+    faults = tuple(agreement.clock_faults(found))
     told = sum(skew is not None for _, _, skew in found)
-    yield from (warn("clocks", one, CLOCK_ADVICE) for one in faults)
+    yield from (warn("clocks", one, agreement.CLOCK_ADVICE) for one in faults)
     if not told:
         yield unknown("clocks", "no daemon's status page answers from here")
     elif not faults:
-        yield ok("clocks", f"{told} daemons agree with this machine to {CLOCK_SECONDS:g} s")
+        yield ok(
+            "clocks", f"{told} daemons agree with this machine to {agreement.CLOCK_SECONDS:g} s"
+        )
 
 
 def _roles(view: ClusterView) -> Finding:
