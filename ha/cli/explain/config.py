@@ -138,7 +138,6 @@ def show(
 
 
 Rows = list[tuple[str, str]]
-"""What is said of a key: labels with their texts."""
 
 
 @config.command()
