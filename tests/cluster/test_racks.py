@@ -73,7 +73,7 @@ def listed(cluster: Cluster) -> dict[str, Mapping[str, Any]]:
     return {one["host"].removesuffix(".local"): one for one in found["datanodes"]}
 
 
-@pytest.mark.row("B21", "B22")
+@pytest.mark.row("B21", because="it plays what the rows of decommissioning ask for, on processes")
 def test_a_rack_dies_and_a_datanode_leaves_under_load(cluster: Cluster) -> None:
     until = partial(wait_until, deadline_seconds=SECONDS)
     until(lambda: len(listed(cluster)) == len(RACKS), what="all DataNodes")
