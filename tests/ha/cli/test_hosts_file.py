@@ -45,8 +45,14 @@ JSON_CASES = {
         [{"hostName": "dn1", "adminState": "IN_MAINTENANCE", "maintenanceExpireTimeInMS": 5}],
         "dn1", "IN_MAINTENANCE", None, [{"hostName": "dn1", "adminState": "IN_MAINTENANCE"}]),
     "it stays on the list of those that may register": (
-        [{"hostName": "dn1", "adminState": "DECOMMISSIONED"}], "dn1", "NORMAL", None,
-        [{"hostName": "dn1", "adminState": "NORMAL"}]),
+        [OTHER, {"hostName": "dn1", "adminState": "DECOMMISSIONED"}], "dn1", "NORMAL", None,
+        [OTHER, {"hostName": "dn1", "adminState": "NORMAL"}]),
+    "it goes from a list that lets all others in": (
+        [{"hostName": "dn1", "adminState": "DECOMMISSIONED"},
+         {"hostName": "dn2", "adminState": "IN_MAINTENANCE"}], "dn1", "NORMAL", None,
+        [{"hostName": "dn2", "adminState": "IN_MAINTENANCE"}]),
+    "the last one that leaves": (
+        [{"hostName": "dn1", "adminState": "DECOMMISSIONED"}], "dn1", "NORMAL", None, []),
     "one that is not named is in service": ([OTHER], "dn1", "NORMAL", None, [OTHER]),
     "another port": ([{"hostName": "dn1", "port": 1}], "dn1:2", "NORMAL", None,
                      [{"hostName": "dn1", "port": 1}]),

@@ -23,7 +23,10 @@ def text_with(text: str, host: str, *, excluded: bool) -> str:
 
 
 def json_with(text: str, host: str, state: str, until_ms: int | None = None) -> str:
-    """Return CombinedHostFileManager's list with a host in a state; NORMAL keeps its entry.
+    """Return CombinedHostFileManager's list with a host in a state.
+
+    A list without any host in NORMAL lets all DataNodes in; with one, all others need an entry. So
+    a host that serves again goes from a list that has no other in NORMAL.
 
     Raises:
         ValueError: if the text is no such list.
@@ -42,6 +45,9 @@ def json_with(text: str, host: str, state: str, until_ms: int | None = None) -> 
     if not mine:
         mine = [{"hostName": name} | ({"port": int(port)} if port else {})]
         entries += mine
+    others = [one for one in entries if one not in mine]
+    if state == "NORMAL" and all((one.get("adminState") or state) != state for one in others):
+        return json.dumps(others, indent=2) + "\n"
     for one in mine:
         one["adminState"] = state
         one.pop("maintenanceExpireTimeInMS", None)
