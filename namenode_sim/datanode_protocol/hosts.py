@@ -104,8 +104,6 @@ class Hosts:
         self._reading = asyncio.Lock()
         self._to_read = asyncio.Event()
 
-    # ---- what is asked ----
-
     @property
     def lists(self) -> HostLists:
         return self._cluster.hosts
@@ -180,8 +178,6 @@ class Hosts:
         )
         if not node.alive and not state.is_maintained:
             self._gone.add_all(node)  # in maintenance they were kept
-
-    # ---- how far it is ----
 
     async def run(self) -> None:
         """Read the files when a term begins, and look at what leaves from time to time."""

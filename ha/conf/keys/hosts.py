@@ -5,8 +5,7 @@ from ha.conf.keys.units import duration, flag, one_of, text, whole
 
 _G = Scope.GLOBAL
 _PACKAGE = "org.apache.hadoop.hdfs.server.blockmanagement"
-_NAMENODE = "dfs.namenode"
-_TOPOLOGY = "net.topology"
+_NAMENODE, _TOPOLOGY = "dfs.namenode", "net.topology"
 SCRIPT_MAPPING = "org.apache.hadoop.net.ScriptBasedMapping"
 TABLE_MAPPING = "org.apache.hadoop.net.TableMapping"
 TEXT_HOSTS = f"{_PACKAGE}.HostFileManager"
