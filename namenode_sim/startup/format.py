@@ -4,7 +4,6 @@ import random
 import socket
 import time
 import uuid
-from typing import Final
 
 import structlog
 
@@ -14,9 +13,12 @@ from ha.daemon.process import ExitWith
 from ha.daemon.stderr import say
 from ha.names import NAMES
 from hadoop.errors import StorageError
-from journal.errors import JournalError
-from journal.model import NamespaceInfo
+from journal.errors import JournalError, NotFormatted
+from journal.links.quorum_call import ask_once
+from journal.links.remote_node import JournalAddress
+from journal.model import JournalId, NamespaceInfo
 from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.startup.beside_active import ASK_SECONDS, refuse_active
 from namenode_sim.startup.identity import (
     NameNodeIdentity,
     edits_directories,
@@ -24,13 +26,11 @@ from namenode_sim.startup.identity import (
     name_directories,
 )
 from namenode_sim.storage.format import erase_edits, format_locked, lock_all, refuse_occupied
-from namenode_sim.transfer.peers import one_is_active
 
 log = structlog.get_logger()
 
 ABORTED = 1
 """Hadoop's exit code of a format that was not carried out."""
-ASK_SECONDS: Final = 3.0
 
 
 def new_namespace_info(cluster_id: str | None, *, layout_version: int) -> NamespaceInfo:
@@ -72,7 +72,14 @@ async def format_all(
     with lock_all(directories):
         if not force:
             refuse_occupied(edits_directories(conf, place.address))
-        await refuse_active(place)
+        await refuse_active(
+            place,
+            code=ABORTED,
+            because="and formatting would erase the file system that it serves; nothing was "
+            "changed, and --force does not override this. Stop all NameNodes first. To become its "
+            "standby instead: nnha namenode --bootstrap-standby.",
+            erases=force and await journal_exists(place),
+        )
         await _format_journal(conf, place, namespace_info, force=force)
         try:
             erase_edits(edits_directories(conf, place.address), directories)
@@ -91,19 +98,13 @@ async def format_all(
     )
 
 
-async def refuse_active(place: NameNodeIdentity) -> None:
-    """Refuse while a NameNode is active: its journal is in use.
-
-    It may have our own id and address, and other name directories than those that we have locked.
-    """
-    if await one_is_active((*place.peers, place.address), deadline_seconds=ASK_SECONDS):
-        raise ExitWith(
-            ABORTED,
-            f"a NameNode of {place.address.nameservice} is active, and formatting would "
-            "erase the file system that it serves; nothing was changed, and --force does not "
-            "override this. Stop all NameNodes first. To become its standby instead: "
-            "nnha namenode --bootstrap-standby.",
-        )
+async def journal_exists(place: NameNodeIdentity) -> bool:
+    """Return whether a JournalNode holds the journal, or does not say that it does not."""
+    journal = JournalAddress(JournalId(place.journal.journal_id), place.address.nameservice)
+    answers = await ask_once(
+        place.journal_nodes, journal, lambda remote: remote.status(ASK_SECONDS)
+    )
+    return not all(isinstance(answer, NotFormatted) for answer in answers.values())
 
 
 async def _format_journal(

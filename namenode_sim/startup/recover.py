@@ -24,13 +24,12 @@ from journal.model import JournalId, TxId
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.startup import identity, recovery_items
+from namenode_sim.startup.beside_active import refuse_active
 from namenode_sim.startup.questions import Choose
 from namenode_sim.storage.storage import NameStorage, open_name_dirs
-from namenode_sim.transfer.peers import one_is_active
 
 log = structlog.get_logger()
 
-PEER_SECONDS: Final = 2.0
 STATUS_SECONDS: Final = 10.0
 _ALL: Final = TxId(2**63 - 1)
 """A trouble whose end is unknown accounts for all that is missing before the next edit."""
@@ -97,7 +96,12 @@ async def recover(conf: Configuration, place: identity.NameNodeIdentity, recover
         ExitWith: when it is refused, given up, or nothing can be read.
         StorageError, ImageError: if the name directory or its image cannot be used.
     """
-    await _refuse_beside_an_active(place)
+    await refuse_active(
+        place,
+        code=UNEXPECTED,
+        because="so its namespace is complete; nothing was changed. Copy it instead: "
+        "nnha namenode --bootstrap-standby --force.",
+    )
     storage = open_name_dirs(
         identity.name_directories(conf, place.address), identity.storage_settings(conf)
     )
@@ -131,15 +135,6 @@ def _summary(recovery: Recovery, image: Path, kept: list[str]) -> str:
             "nnha namenode --bootstrap-standby --force."
         )
     return " ".join(lines)
-
-
-async def _refuse_beside_an_active(place: identity.NameNodeIdentity) -> None:
-    if await one_is_active((*place.peers, place.address), deadline_seconds=PEER_SECONDS):
-        raise ExitWith(
-            UNEXPECTED,
-            "a NameNode of this nameservice is active, so its namespace is complete; nothing "
-            "was changed. Copy it instead: nnha namenode --bootstrap-standby --force.",
-        )
 
 
 async def _read(

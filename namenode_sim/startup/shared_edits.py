@@ -25,7 +25,7 @@ from namenode_sim.edits.codec import LENGTH_LAYOUT
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.segment_file import open_segment
 from namenode_sim.startup import identity
-from namenode_sim.startup.format import refuse_active
+from namenode_sim.startup.beside_active import refuse_active
 from namenode_sim.startup.questions import Consent
 from namenode_sim.storage import local_edits
 from namenode_sim.storage.local_copies import keep_as_own
@@ -56,7 +56,8 @@ async def initialize_shared_edits(
     """Format the JournalNodes with the local ids and copy the edits behind the newest image.
 
     Raises:
-        ExitWith: 1, if it was refused (a NameNode is active) or failed; the message says what state things are in.
+        ExitWith: 1, if it was refused (a NameNode is active, or may be) or failed; the message
+            says what state things are in.
         StorageError: if the name directory cannot be used, or another process uses it.
         ImageError: if the image is not sound.
         EditsError: if the local edits are not sound or not complete; nothing is changed then.
@@ -67,7 +68,12 @@ async def initialize_shared_edits(
         state = load_and_check(storage, directories)
         occupied = await ask_nodes(place, storage.namespace_info)
         if occupied:
-            await refuse_active(place)
+            await refuse_active(
+                place,
+                code=ABORTED,
+                because="and its journal would be erased; nothing was changed, and --force does "
+                "not override this. Stop all NameNodes first.",
+            )
             consent.require(
                 f"Re-format the journal {place.journal.journal_id} on {', '.join(occupied)} ? "
                 "Its edits are erased. (Y or N)",

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ha.conf.topology import NameNodeAddress
 from ha.service.client import ServiceClient
-from ha.service.errors import ServiceError
+from ha.service.errors import ServiceError, ServiceFaulted, ServiceUnreachable
 from ha.service.model import ServiceState
+from ha.service.no_answer import NoAnswer, why_no_answer
 
 
 class Peers:
@@ -71,10 +73,49 @@ class Peers:
             await client.close()
 
 
-async def one_is_active(addresses: Sequence[NameNodeAddress], *, deadline_seconds: float) -> bool:
-    """Return whether one of these NameNodes says that it is active; silence means no."""
-    peers = Peers(addresses, deadline_seconds=deadline_seconds)
+@dataclass(frozen=True, slots=True)
+class _Unknown:
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Which NameNodes are active; and of which that is not known, each with the reason."""
+
+    active: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+async def look_for_active(
+    addresses: Sequence[NameNodeAddress], *, deadline_seconds: float
+) -> Sight:
+    """Ask each of these NameNodes once; only an answer or a refused connection shows anything.
+
+    One that hangs, or a host that is silent, may be an active one.
+    """
+    states = await asyncio.gather(*(_state_of(one, deadline_seconds) for one in addresses))
+    pairs = list(zip((one.namenode for one in addresses), states, strict=True))
+    return Sight(
+        tuple(name for name, state in pairs if state is ServiceState.ACTIVE),
+        tuple(f"{name} ({state.why})" for name, state in pairs if isinstance(state, _Unknown)),
+    )
+
+
+async def _state_of(
+    address: NameNodeAddress, deadline_seconds: float
+) -> ServiceState | _Unknown | None:
+    """Return a NameNode's state; None if none runs or it is still starting."""
     try:
-        return await peers.any_active()
-    finally:
-        await peers.close()
+        async with asyncio.timeout(deadline_seconds):
+            client = await ServiceClient.open(address.service, deadline_seconds=deadline_seconds)
+            try:
+                return (await client.status(deadline_seconds=deadline_seconds)).state
+            finally:
+                await client.close()
+    except ServiceUnreachable as failure:
+        ended = why_no_answer(failure) is NoAnswer.NOT_LISTENING
+        return None if ended else _Unknown(str(failure))
+    except ServiceFaulted:
+        return None
+    except (ServiceError, TimeoutError) as failure:
+        return _Unknown(str(failure) or f"no answer in {deadline_seconds:g} s")

@@ -12,7 +12,7 @@ from ha.daemon.process import ExitWith
 from hadoop.durable import sync_folder, write_durably
 from journal.errors import JournalError
 from journal.model import NamespaceInfo, TxId
-from namenode_sim.startup.format import ASK_SECONDS
+from namenode_sim.startup.beside_active import refuse_active
 from namenode_sim.startup.identity import (
     NameNodeIdentity,
     edits_directories,
@@ -24,7 +24,6 @@ from namenode_sim.startup.shared_edits import ask_nodes, initialize_shared_edits
 from namenode_sim.storage.fill import copy_image
 from namenode_sim.storage.format import erase, erase_edits, lock_all, occupied
 from namenode_sim.storage.version_file import parse_version
-from namenode_sim.transfer.peers import one_is_active
 from spark.backup.create import image_of, segments_of
 from spark.backup.model import AUTHORITY, VERSION, BackupError, Manifest
 
@@ -101,13 +100,12 @@ async def _refuse(
     conf: Configuration, place: NameNodeIdentity, consent: Consent, full: list[str]
 ) -> None:
     shown = ", ".join(full)
-    if await one_is_active(place.peers, deadline_seconds=ASK_SECONDS):
-        raise ExitWith(
-            REFUSED,
-            f"another NameNode of {place.address.nameservice} is active, and a restore would erase "
-            "the file system that it serves; nothing was changed, and --force does not override "
-            "this. → stop all NameNodes first",
-        )
+    await refuse_active(
+        place,
+        code=REFUSED,
+        because="and a restore would erase the file system that it serves; nothing was changed, "
+        "and --force does not override this. → stop all NameNodes first",
+    )
     if not conf.get(ALLOW_FORMAT) or (full and conf.get(REFORMAT_DISABLED)):
         key = REFORMAT_DISABLED if conf.get(ALLOW_FORMAT) else ALLOW_FORMAT
         raise ExitWith(REFUSED, f"{key.name} forbids it; nothing was changed. In the way: {shown}")
