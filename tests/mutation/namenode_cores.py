@@ -222,6 +222,29 @@ NAMENODE_CORES: Final[dict[str, Core]] = {
         ("tests/namenode_sim/client_protocol", "tests/namenode_sim/namespace"),
         NO_WORLDS,
     ),
+    "quotas": Core(
+        (
+            "namenode_sim/namespace/usage.py",
+            "namenode_sim/namespace/snapshots/held.py",
+            "namenode_sim/client_protocol/words/quotas.py",
+        ),
+        (
+            "tests/namenode_sim/client_protocol/test_space_quotas.py",
+            "tests/namenode_sim/client_protocol/test_content_summary.py",
+            "tests/namenode_sim/client_protocol/test_creation.py",
+            "tests/namenode_sim/client_protocol/test_renames.py",
+            "tests/namenode_sim/namespace",
+        ),
+        NO_WORLDS,
+    ),
+    "cache-calls": Core(
+        (
+            "namenode_sim/client_protocol/tree/cache_directives.py",
+            "namenode_sim/client_protocol/tree/cache_pools.py",
+        ),
+        ("tests/namenode_sim/client_protocol/test_cache_calls.py",),
+        NO_WORLDS,
+    ),
     "edits": Core(
         (
             "namenode_sim/edits/admin_codec.py",

@@ -19,7 +19,7 @@ from namenode_sim.client_protocol.words.model import EditPlan, Scene
 from namenode_sim.client_protocol.words.paths import is_valid_name
 from namenode_sim.client_protocol.words.permissions import READ, WRITE
 from namenode_sim.edits import ops
-from namenode_sim.edits.values import CacheDirective, CachePool
+from namenode_sim.edits.values import CacheDirective
 from namenode_sim.namespace.retry_cache import DirectiveAdded
 
 _FORCE: Final = 1
@@ -28,7 +28,7 @@ _FORCE: Final = 1
 
 def add(scene: Scene, request: calls.AddCacheDirectiveRequestProto) -> EditPlan:
     """Have a path cached, which need not be there yet; the answer is the directive's id."""
-    info, cache = request.info, scene.namespace.cache
+    info = request.info
     if not info.HasField("pool"):
         raise invalid_request("No pool specified.")
     pool = cache_pools.found(scene, info.pool)
@@ -36,15 +36,11 @@ def add(scene: Scene, request: calls.AddCacheDirectiveRequestProto) -> EditPlan:
     if not info.HasField("path"):
         raise invalid_request("No path specified.")
     replication = info.replication if info.HasField("replication") else pool.default_replication
-    directive = CacheDirective(
-        id=cache.next_directive_id,
-        path=_checked_path(info.path),
-        replication=_checked_replication(replication or 0),
-        pool=pool.name,
-        expiration=_expiration(scene, info, pool),
-    )
-    _check_limit(scene, directive, pool, request.cacheFlags)
-    number = directive.id
+    path, replication = _checked_path(info.path), _checked_replication(replication)
+    number = scene.namespace.cache.next_directive_id
+    expiration = _expiration(scene, info, pool)
+    _check_limit(scene, path, replication, pool, request.cacheFlags)
+    directive = CacheDirective(number, path, replication, pool.name, expiration)
     return EditPlan(
         (ops.AddCacheDirective(directive, scene.caller.rpc),),
         lambda: calls.AddCacheDirectiveResponseProto(id=number),
@@ -66,19 +62,21 @@ def modify(scene: Scene, request: calls.ModifyCacheDirectiveRequestProto) -> Edi
     if not info.HasField("id"):
         raise invalid_request("Must supply an ID.")
     old = _by_id(scene, info.id)
-    source = cache_pools.found(scene, old.pool or "")
+    source = cache_pools.found(scene, old.pool)
     cache_pools.check_access(scene.caller, source, WRITE)
     path = _checked_path(info.path) if info.HasField("path") else None
     replication = None
     if info.HasField("replication"):
         replication = _checked_replication(info.replication)
     pool = cache_pools.found(scene, info.pool) if info.HasField("pool") else source
-    after = CacheDirective(old.id, path or old.path, replication or old.replication, pool.name)
     if pool is not source:
         cache_pools.check_access(scene.caller, pool, WRITE)
-        _check_limit(scene, after, pool, request.cacheFlags)
-    expiration = _expiration(scene, info, pool) if info.HasField("expiration") else None
-    if expiration is None and old.expiration is not None:
+        after = path or old.path, replication or old.replication
+        _check_limit(scene, *after, pool, request.cacheFlags)
+    expiration = None
+    if info.HasField("expiration"):
+        expiration = _expiration(scene, info, pool)
+    else:
         _check_expiry(old.expiration - scene.now_ms, _iso(old.expiration), pool)
     change = CacheDirective(
         old.id, path, replication, pool.name if info.HasField("pool") else None, expiration
@@ -89,7 +87,7 @@ def modify(scene: Scene, request: calls.ModifyCacheDirectiveRequestProto) -> Edi
 
 def remove(scene: Scene, request: calls.RemoveCacheDirectiveRequestProto) -> EditPlan:
     directive = _by_id(scene, request.id)
-    pool = cache_pools.found(scene, directive.pool or "")
+    pool = cache_pools.found(scene, directive.pool)
     cache_pools.check_access(scene.caller, pool, WRITE)
     op = ops.RemoveCacheDirective(directive.id, scene.caller.rpc)
     return EditPlan((op,), calls.RemoveCacheDirectiveResponseProto)
@@ -99,22 +97,22 @@ def listed(
     scene: Scene, request: calls.ListCacheDirectivesRequestProto
 ) -> calls.ListCacheDirectivesResponseProto:
     """Return the directives behind an id that fit the filter and whose pool may be read."""
-    wanted, cache, after = request.filter, scene.namespace.cache, request.prevId
+    wanted, known = request.filter, cache_pools.directives_of(scene)
     if wanted.HasField("path"):
         _checked_path(wanted.path)
     if wanted.HasField("replication"):
         raise invalid_request("Filtering by replication is unsupported.")
-    numbers = sorted(number for number in cache.directives if number > after)
+    numbers = sorted(number for number in known if number > request.prevId)
     if wanted.HasField("id"):
-        if wanted.id not in cache.directives:
+        if wanted.id not in known:
             raise invalid_request(f"Did not find requested id {wanted.id}")
         numbers = [wanted.id]
     fitting = [
         directive
-        for directive in map(cache.directives.__getitem__, numbers)
+        for directive in map(known.__getitem__, numbers)
         if (not wanted.HasField("pool") or directive.pool == wanted.pool)
         and (not wanted.HasField("path") or directive.path == wanted.path)
-        and cache_pools.may(scene.caller, cache.pools[directive.pool or ""], READ)
+        and cache_pools.may(scene.caller, cache_pools.pools_of(scene)[directive.pool], READ)
     ]
     elements = [_entry(scene, directive) for directive in fitting[: cache_pools.LISTED]]
     return calls.ListCacheDirectivesResponseProto(
@@ -122,22 +120,21 @@ def listed(
     )
 
 
-def _entry(scene: Scene, directive: CacheDirective) -> CacheDirectiveEntryProto:
+def _entry(scene: Scene, directive: cache_pools.KnownDirective) -> CacheDirectiveEntryProto:
     expired = cache_pools.has_expired(directive, scene.now_ms)
-    replication = directive.replication or 1
-    files, size = (0, 0) if expired else cache_pools.need_of(scene, directive.path or "")
+    files, size = (0, 0) if expired else cache_pools.need_of(scene, directive.path)
     return CacheDirectiveEntryProto(
         info=CacheDirectiveInfoProto(
             id=directive.id,
             path=directive.path,
-            replication=replication,
+            replication=directive.replication,
             pool=directive.pool,
             expiration=CacheDirectiveInfoExpirationProto(
-                millis=directive.expiration or 0, isRelative=False
+                millis=directive.expiration, isRelative=False
             ),
         ),
         stats=CacheDirectiveStatsProto(
-            bytesNeeded=size * replication,
+            bytesNeeded=size * directive.replication,
             bytesCached=0,
             filesNeeded=files,
             filesCached=0,
@@ -146,10 +143,10 @@ def _entry(scene: Scene, directive: CacheDirective) -> CacheDirectiveEntryProto:
     )
 
 
-def _by_id(scene: Scene, number: int) -> CacheDirective:
+def _by_id(scene: Scene, number: int) -> cache_pools.KnownDirective:
     if number <= 0:
         raise invalid_request("Invalid negative ID.")
-    directive = scene.namespace.cache.directives.get(number)
+    directive = cache_pools.directives_of(scene).get(number)
     if directive is None:
         raise invalid_request(f"No directive with ID {number} found.")
     return directive
@@ -169,16 +166,18 @@ def _checked_replication(replication: int) -> int:
     return short
 
 
-def _check_limit(scene: Scene, directive: CacheDirective, pool: CachePool, flags: int) -> None:
-    refusal = cache_pools.over_limit(scene, pool, directive.path or "", directive.replication or 1)
+def _check_limit(
+    scene: Scene, path: str, replication: int, pool: cache_pools.KnownPool, flags: int
+) -> None:
+    refusal = cache_pools.over_limit(scene, pool, path, replication)
     if refusal is not None and not flags & _FORCE:
         raise refusal
 
 
-def _expiration(scene: Scene, info: CacheDirectiveInfoProto, pool: CachePool) -> int:
+def _expiration(scene: Scene, info: CacheDirectiveInfoProto, pool: cache_pools.KnownPool) -> int:
     """Return when a directive ends, in milliseconds since 1970; raise FsError."""
     if not info.HasField("expiration"):
-        return scene.now_ms + (pool.max_relative_expiry or 0)
+        return scene.now_ms + pool.max_relative_expiry
     asked = info.expiration
     if asked.millis < 0:
         raise invalid_request(f"Cannot set a negative expiration: {asked.millis}")
@@ -189,13 +188,13 @@ def _expiration(scene: Scene, info: CacheDirectiveInfoProto, pool: CachePool) ->
     return asked.millis
 
 
-def _check_expiry(relative_ms: int, shown: str, pool: CachePool) -> None:
+def _check_expiry(relative_ms: int, shown: str, pool: cache_pools.KnownPool) -> None:
     if relative_ms > cache_pools.LONGEST_MS:
         raise invalid_request(f"Expiration {shown} is too far in the future!")
-    longest = pool.max_relative_expiry or 0
-    if relative_ms > longest:
+    if relative_ms > pool.max_relative_expiry:
         raise invalid_request(
-            f"Expiration {shown} exceeds the max relative expiration time of {longest} ms."
+            f"Expiration {shown} exceeds the max relative expiration time of "
+            f"{pool.max_relative_expiry} ms."
         )
 
 
@@ -212,5 +211,5 @@ def _iso(millis: int) -> str:
     """Return a time as Hadoop writes it (DFSUtil.dateToIso8601String), of this host's zone UTC."""
     try:
         return f"{datetime.fromtimestamp(millis // 1000, UTC):%Y-%m-%dT%H:%M:%S}+0000"
-    except (OverflowError, ValueError, OSError):
+    except (OverflowError, ValueError):
         return f"{millis} ms"

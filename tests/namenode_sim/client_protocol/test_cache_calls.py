@@ -6,6 +6,7 @@ import pytest
 
 from ha.rpc.errors import RemoteFault
 from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import CacheDirectiveEntryProto, CachePoolStatsProto
 from namenode_sim.client_protocol.tree import cache_pools
 from namenode_sim.edits.ops import AddCacheDirective, AddCachePool, ModifyCacheDirective
 from namenode_sim.edits.values import CacheDirective, CachePool
@@ -62,6 +63,161 @@ async def test_a_pool_has_defaults_and_its_creator_for_owner() -> None:
     await served.call("modifyCachePool", info={"poolName": "p", "limit": 7, "mode": 0o700})
     held = served.log.replayed().cache.pools["p"]
     assert (held.limit, held.mode, held.owner) == (7, 0o700, SUPERUSER)
+
+
+Y2100 = 4_102_444_800_000
+"""2100-01-01 00:00 UTC, in milliseconds since 1970."""
+
+WHOLE: Fields = {
+    "ownerName": "ann", "groupName": "people", "mode": 0o1751, "limit": 1000,
+    "maxRelativeExpiry": 5000, "defaultReplication": 4,
+}  # fmt: skip
+
+
+async def test_a_pool_is_shown_as_it_was_made() -> None:
+    served = serve()
+    await pool(served, "p", **WHOLE)
+    shown = {
+        field.name: value for field, value in (await pools(served)).entries[0].info.ListFields()
+    }
+    assert shown == {"poolName": "p", **WHOLE}
+    assert (await pools(served)).entries[0].stats == CachePoolStatsProto(
+        bytesNeeded=0, bytesCached=0, bytesOverlimit=0, filesNeeded=0, filesCached=0
+    )
+
+
+@pytest.mark.parametrize("field", WHOLE)
+async def test_only_what_is_given_of_a_pool_changes(field: str) -> None:
+    """Of a mode only the bits count that HDFS knows."""
+    served = serve()
+    await pool(served, "p", ownerName="x", groupName="y", limit=7, maxRelativeExpiry=8)
+    before = (await pools(served)).entries[0].info
+    await served.call("modifyCachePool", info={"poolName": "p", field: WHOLE[field]})
+    after = (await pools(served)).entries[0].info
+    setattr(before, field, WHOLE[field])
+    assert after == before
+
+
+async def test_the_longest_expiry_is_let_in_and_a_group_is_the_caller_s() -> None:
+    served = serve()
+    await pool(served, "p", maxRelativeExpiry=LONGEST)
+    assert (await pools(served)).entries[0].info.groupName == "hdfs"
+    served = serve()
+    await served.call("addCachePool", user="admin", info={"poolName": "p", "mode": 0o10755})
+    shown = (await pools(served)).entries[0].info
+    assert (shown.ownerName, shown.groupName, shown.mode) == ("admin", "supergroup", 0o755)
+
+
+async def test_a_directive_is_shown_as_it_was_added() -> None:
+    served = await prepared()
+    soon: Fields = {"millis": served.scene("hdfs").now_ms + 60_000, "isRelative": False}
+    await add(served, "/d/a", "bobs", replication=2, expiration=soon)
+    wanted: Fields = {
+        "info": {"id": 1, "path": "/d/a", "replication": 2, "pool": "bobs", "expiration": soon},
+        "stats": {
+            "bytesNeeded": 60, "bytesCached": 0, "filesNeeded": 1, "filesCached": 0,
+            "hasExpired": False,
+        },
+    }  # fmt: skip
+    assert (await directives(served)).elements[0] == CacheDirectiveEntryProto(**wanted)
+
+
+async def test_an_owner_or_a_group_alone_may_be_given() -> None:
+    served = serve()
+    await pool(served, "p", ownerName="ann")
+    await pool(served, "q", groupName="people")
+    await served.call("addCachePool", user="admin", info={"poolName": "r"})
+    shown = [one.info for one in (await pools(served)).entries]
+    assert [(one.ownerName, one.groupName) for one in shown] == [
+        ("ann", "hdfs"), ("hdfs", "people"), ("admin", "supergroup"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("user", "mode", "writes"),
+    [("bob", 0o200, True), ("bob", 0o077, False), ("alice", 0o020, True), ("alice", 0o707, False),
+     ("carol", 0o002, True), ("carol", 0o770, False)],
+)  # fmt: skip
+async def test_each_caller_has_the_bits_of_its_own_class(
+    user: str, mode: int, writes: bool
+) -> None:
+    served = serve()
+    await pool(served, "p", ownerName="bob", groupName="staff", mode=mode)
+    if writes:
+        assert await add(served, "/x", "p", user=user) == 1
+        return
+    with pytest.raises(RemoteFault, match="does not have WRITE permissions"):
+        await add(served, "/x", "p", user=user)
+
+
+async def test_a_directive_expires_behind_its_last_millisecond() -> None:
+    served = await prepared()
+    number = await add(served, "/d/a", "open")
+    scene = served.scene("hdfs")
+    directive = cache_pools.directives_of(scene)[number]
+    assert not cache_pools.has_expired(directive, directive.expiration)
+    assert cache_pools.has_expired(directive, directive.expiration + 1)
+
+
+async def test_a_time_is_judged_from_now_on() -> None:
+    served = await prepared()
+    now = served.scene("hdfs").now_ms
+    await add(served, "/x", "short", expiration={"millis": now + 500, "isRelative": False})
+    late = {"millis": now + 60_000, "isRelative": False}
+    with pytest.raises(RemoteFault, match="exceeds the max relative"):
+        await add(served, "/x", "short", expiration=late)
+
+
+async def test_other_flags_do_not_lift_a_limit() -> None:
+    served = await prepared()
+    await add(served, "/d", "small")
+    with pytest.raises(RemoteFault, match="remaining capacity of 20 bytes"):
+        await add(served, "/d/a", "small", flags=2)
+
+
+async def test_a_directive_moves_with_the_path_and_replication_that_it_then_has() -> None:
+    served = await prepared()
+    changes: list[tuple[Fields, bool]] = [
+        ({}, False), ({"path": "/d/b"}, True), ({"replication": 3}, True),
+    ]  # fmt: skip
+    for number, (asked, fits) in enumerate(changes, start=1):
+        await add(served, "/d/a", "open", replication=4)
+        change = {"id": number, "pool": "small", **asked}
+        if fits:
+            await served.call("modifyCacheDirective", info=change)
+            await served.call("removeCacheDirective", id=number)
+        else:
+            with pytest.raises(RemoteFault, match="size 30 bytes at replication 4"):
+                await served.call("modifyCacheDirective", info=change)
+
+
+async def test_within_its_pool_a_directive_changes_without_a_look_at_the_limit() -> None:
+    served = await prepared()
+    number = await add(served, "/d", "small")
+    await served.call("modifyCacheDirective", info={"id": number, "replication": 9})
+
+
+async def test_a_directive_may_not_live_longer_than_its_pool_allows_now() -> None:
+    served = await prepared()
+    number = await add(served, "/d/b", "open")
+    await served.call("modifyCachePool", info={"poolName": "open", "maxRelativeExpiry": 7})
+    with pytest.raises(RemoteFault, match="exceeds the max relative expiration time of 7 ms"):
+        await served.call("modifyCacheDirective", info={"id": number, "replication": 2})
+    past = {"millis": 5, "isRelative": False}
+    await served.call("modifyCacheDirective", info={"id": number, "expiration": past})
+    assert (await directives(served)).elements[0].info.expiration.millis == 5
+
+
+async def test_to_change_a_directive_takes_both_pools() -> None:
+    served = await prepared()
+    await pool(served, "hers", ownerName="carol", mode=0o700)
+    number = await add(served, "/x", "bobs")
+    for user, target in (("carol", "hers"), ("bob", "hers")):
+        change = {"id": number, "pool": target}
+        with pytest.raises(RemoteFault, match=f"user {user} does not have WRITE"):
+            await served.call("modifyCacheDirective", user=user, info=change)
+    with pytest.raises(RemoteFault, match="user carol does not have WRITE"):
+        await served.call("removeCacheDirective", user="carol", id=number)
 
 
 async def test_directives_count_up_and_take_what_their_pool_gives() -> None:
@@ -295,6 +451,25 @@ REFUSED: dict[str, tuple[str, Fields, str, str]] = {
     "by replication": (
         "listCacheDirectives", {"prevId": 0, "filter": {"replication": 1}}, INVALID,
         "Filtering by replication is unsupported.",
+    ),
+    "by a bad path": (
+        "listCacheDirectives", {"prevId": 0, "filter": {"path": "x"}}, INVALID,
+        "Invalid path 'x'.",
+    ),
+    "no name to remove": (
+        "removeCachePool", {"poolName": ""}, IO, "invalid empty cache pool name",
+    ),
+    "a time too far for the pool": (
+        "addCacheDirective",
+        info(path="/x", pool="short", expiration={"millis": Y2100, "isRelative": False}),
+        INVALID,
+        "Expiration 2100-01-01T00:00:00+0000 exceeds the max relative expiration time of 1000 ms.",
+    ),
+    "a time that no clock shows": (
+        "addCacheDirective",
+        info(path="/x", pool="short", expiration={"millis": 2**62, "isRelative": False}),
+        INVALID,
+        f"Expiration {2**62} ms is too far in the future!",
     ),
     "by an unknown id": (
         "listCacheDirectives", {"prevId": 0, "filter": {"id": 9}}, INVALID,
