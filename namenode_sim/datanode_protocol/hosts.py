@@ -78,7 +78,8 @@ def addresses_of(names: set[str]) -> dict[str, frozenset[str]]:
             continue
         found[name] = frozenset(str(info[4][0]) for info in infos)
     if lacking := len(names) - len(found):
-        log.warning("hosts.not_found", hosts=lacking, state="compared by their names only")
+        state = "compared by the addresses that were found before, or else by their names only"
+        log.warning("hosts.not_found", hosts=lacking, state=state)
     return found
 
 
@@ -140,7 +141,7 @@ class Hosts:
             if self.read is None:
                 return
             lists = await asyncio.to_thread(self.read)
-            self.apply(lists)
+            self.apply(lists.with_former(self.lists.addresses))
 
     def apply(self, lists: HostLists) -> None:
         """Follow lists: DataNodes that are not included count as dead, others change state."""
@@ -220,8 +221,8 @@ class Hosts:
                 return
             goes_on = partial(self._is_same, node, (term, node.admin, node.registrations))
             progress = self.progress.setdefault(node.id.uuid, Progress())
-            await in_slices(self._leaving.look(node, progress), goes_on)
-            node.blocks_left = progress.left
+            if await in_slices(self._leaving.look(node, progress), goes_on):
+                node.blocks_left = progress.left
         self.settle()
 
     def settle(self) -> None:

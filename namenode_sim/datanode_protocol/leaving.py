@@ -19,6 +19,9 @@ from namenode_sim.datanodes.redundancy_check import Assessment
 LOOKED_AT_ONCE: Final = 200
 """After this number of blocks others may get the event loop."""
 
+Reported = tuple[int, frozenset[tuple[StorageNumber, int]]]
+"""How often a DataNode has registered, and its confirmed storages with their full reports."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeavingRules:
@@ -40,11 +43,13 @@ class Progress:
 
     ``unsafe`` are the blocks that are not safe without it, None before all were looked at once.
     ``clean``: the last look at all of its blocks found none; ``proven``: the edits applied then.
+    ``reported``: what it had reported when that look began.
     """
 
     unsafe: "array[int] | None" = None
     clean: bool = False
     proven: TxId = TxId(0)
+    reported: "Reported | None" = None
 
     @property
     def left(self) -> int | None:
@@ -69,6 +74,7 @@ class Leaving:
             yield from self._sift(node, progress, progress.unsafe)
         if progress.unsafe:
             return
+        progress.reported = _reported(node)
         yield from self._sift(node, progress, self._all_blocks(node))
         progress.clean, progress.proven = not progress.unsafe, self.cluster.blocks.applied
 
@@ -76,13 +82,15 @@ class Leaving:
         """Return whether a DataNode may be switched off: no block needs it, as far as is known.
 
         The replicas of a dead one are not counted any more: nothing may lack any then.
+        Bad schedule: it has registered, and its first report comes after the look at its blocks.
         """
         if not progress.clean:
             return False
         if not node.alive:
             return not len(self.cluster.blocks.needed) and not len(self.redundancy.pending)
         storages = [one for one in node.storages.values() if one.state is not StorageState.FAILED]
-        return bool(node.storages) and all(one.held.confirmed for one in storages)
+        certain = bool(node.storages) and all(one.held.confirmed for one in storages)
+        return certain and progress.reported == _reported(node)
 
     def _all_blocks(self, node: Node) -> "array[int]":
         numbers = {one.held.number for one in node.storages.values()}
@@ -144,3 +152,8 @@ class Leaving:
         """Return whether another rack could have a replica: where not, there is no waiting."""
         racks = {node.rack for node in self.cluster.nodes.values() if is_in_service(node)}
         return len(racks) >= min(RACKS, found.required)
+
+
+def _reported(node: Node) -> Reported:
+    held = [one.held for one in node.storages.values() if one.held.confirmed]
+    return node.registrations, frozenset((one.number, one.reports) for one in held)

@@ -40,15 +40,15 @@ SHOWN_CHARACTERS: Final = 300
 async def move_to_racks(cluster: Cluster, racks: "Racks") -> bool:
     """Look the racks of all DataNodes up anew; return whether any stands elsewhere now.
 
-    Raises UnevenRacks if they are on different levels; all stay where they were then.
+    Raises UnevenRacks if live ones are on different levels; all stay where they were then.
     """
     racks.forget()
     await racks.learn(node.id.ip for node in cluster.nodes.values())
     found = {uuid: await racks.of(node.id) for uuid, node in list(cluster.nodes.items())}
     after = {node: found.get(uuid) or node.rack for uuid, node in cluster.nodes.items()}
-    deepest = max(after.values(), key=depth, default="")
+    deepest = max((after[node] for node in after if node.alive), key=depth, default="")
     for node, rack in after.items():
-        if depth(rack) != depth(deepest):
+        if node.alive and depth(rack) != depth(deepest):
             raise UnevenRacks(node.id.uuid, rack, deepest)
     moved = [node for node, rack in after.items() if node.rack != rack]
     for node in moved:
@@ -164,6 +164,8 @@ class Racks:
         """Return the rack of a client's host; None while it is not known: it is looked up then."""
         if self._source is None:
             return DEFAULT_RACK
+        if not host or not host.isprintable():
+            return None  # of an old writer: a script would fail, for all that are asked for with it
         if self._knows(host):
             return self._known[host.lower()][0]
         self._wanted[host.lower()] = None
@@ -208,7 +210,7 @@ class Racks:
         found, why = None, ""
         try:
             found = await asyncio.to_thread(self._source, names)
-        except LookupFailed as failure:
+        except (LookupFailed, OSError, ValueError) as failure:  # no room for what it prints
             why = str(failure)[: 2 * SHOWN_CHARACTERS]
         if why and not self._failing:
             log.warning("racks.lookup_failed", why=why, state=f"hosts count as on {DEFAULT_RACK}")

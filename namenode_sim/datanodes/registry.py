@@ -13,7 +13,7 @@ from namenode_sim.datanodes.errors import (
     VersionTooOld,
 )
 from namenode_sim.datanodes.membership.rack_names import depth
-from namenode_sim.datanodes.model import DEFAULT_RACK, DatanodeId, Node
+from namenode_sim.datanodes.model import DEFAULT_RACK, DatanodeId, Node, NodeCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,7 @@ def register(
     known.rack = registration.rack
     known.alive, known.broken, known.must_register = True, False, False
     known.forget_claim()
+    known.cache = NodeCache()  # a process that has started anew has nothing in memory
     known.failed_volumes = -1  # a storage that its first heartbeat does not name has been replaced
     known.registrations += 1
     return Registered(known, replaced)
@@ -106,11 +107,11 @@ def check_namespace(registration: Registration, rules: RegistryRules) -> None:
 
 
 def check_rack(cluster: Cluster, who: DatanodeId, rack: str) -> None:
-    """Raise UnevenRacks where others are on another level than a rack (NetworkTopology.add)."""
+    """Raise UnevenRacks where live ones are on another level than a rack (NetworkTopology.add)."""
     address = who.transfer_address
     for node in cluster.nodes.values():
         other = node.id.uuid != who.uuid and node.id.transfer_address != address
-        if other and depth(node.rack) != depth(rack):
+        if node.alive and other and depth(node.rack) != depth(rack):
             raise UnevenRacks(_name(who), rack, node.rack)
 
 

@@ -1,4 +1,4 @@
-"""What ``dfsadmin -refresh…`` calls outside of ClientProtocol: groups, proxy users, service ACLs."""
+"""What ``dfsadmin -refresh…`` calls outside of ClientProtocol: groups, proxy users, ACLs."""
 
 from collections.abc import Callable
 

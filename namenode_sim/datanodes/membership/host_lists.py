@@ -5,7 +5,7 @@ See docs/reference/datanodes.md#hosts-files.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from namenode_sim.datanodes.errors import BadHosts
@@ -50,7 +50,9 @@ class HostLists:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_by_name", _index(self.included or (), self.addresses))
-        object.__setattr__(self, "_marked", _index(self.marked, self.addresses))
+        # A DataNode that only calls itself so may leave, and is not let in by it.
+        marked = _index(self.marked, self.addresses, by_claim=True)
+        object.__setattr__(self, "_marked", marked)
 
     def includes(self, who: DatanodeId) -> bool:
         """Return whether a DataNode may register."""
@@ -72,16 +74,29 @@ class HostLists:
             for ip, one in zip(ips, never, strict=True)
         ]
 
+    def with_former(self, addresses: Mapping[str, frozenset[str]]) -> "HostLists":
+        """Return these lists with addresses that were found before, where none was found now.
+
+        Bad schedule: the DNS is away for a moment, and DataNodes that leave seem to serve again.
+        """
+        former = {name: addresses[name] for name in self.names() & addresses.keys()}
+        return replace(self, addresses=former | dict(self.addresses))
+
     def names(self) -> set[str]:
         return {entry.host for entry in (*(self.included or ()), *self.marked)}
 
 
 def _index(
-    entries: Iterable[HostEntry], addresses: Mapping[str, frozenset[str]]
+    entries: Iterable[HostEntry],
+    addresses: Mapping[str, frozenset[str]],
+    *,
+    by_claim: bool = False,
 ) -> Mapping[str, Sequence[HostEntry]]:
+    """Return entries by address, and by name if that has none, or ``by_claim``."""
     found: dict[str, list[HostEntry]] = {}
     for entry in entries:
-        for name in {entry.host.lower(), *addresses.get(entry.host, ())}:
+        known = addresses.get(entry.host, frozenset())
+        for name in known | {entry.host.lower()} if by_claim or not known else known:
             found.setdefault(name, []).append(entry)
     return found
 

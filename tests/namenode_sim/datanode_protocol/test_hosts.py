@@ -326,6 +326,38 @@ async def test_racks_are_looked_up_anew_with_the_hosts() -> None:
     assert "c" not in nodes
 
 
+async def test_a_dead_one_that_the_table_lacks_keeps_no_other_away() -> None:
+    """It has left, and is off the table: it is on /default-rack, on another level."""
+    scene, table = Scene(), {"10.0.0.97": "/hall/x", "10.0.0.98": "/hall/x"}
+    scene.keeper.use_racks(Racks(lambda _: dict(table)))
+    scene.register("a", "/hall/x")
+    gone = scene.register("b", "/hall/x")
+    scene.dies(gone)
+    del table["10.0.0.98"]
+    await scene.keeper.refresh_nodes()
+    assert gone.rack == "/default-rack"
+    assert scene.register("c", "/hall/y").rack == "/hall/y"
+    with pytest.raises(UnevenRacks):
+        scene.register("b", "/default-rack")
+
+
+@pytest.mark.row("B21")
+async def test_names_that_cannot_be_looked_up_now_keep_their_addresses() -> None:
+    """The DNS is away while the files are read: those that leave do not serve again."""
+    scene = Scene()
+    await scene.become(Role.ACTIVE)
+    node = scene.register("a")
+    listed = text_lists("", "alias", ("i", "e"))
+    scene.files.lists = HostLists(None, listed.marked, {"alias": frozenset({"10.0.0.97"})})
+    await scene.keeper.refresh_nodes()
+    scene.files.lists = listed
+    await scene.keeper.refresh_nodes()
+    assert node.admin is D_ING
+    scene.files.lists = HostLists(None, listed.marked, {"alias": frozenset({"10.0.0.98"})})
+    await scene.keeper.refresh_nodes()
+    assert node.admin is AdminState.NORMAL
+
+
 async def test_one_whose_rack_is_not_known_is_on_the_default_or_refused() -> None:
     def fails(_: object) -> dict[str, str]:
         raise LookupFailed("no")

@@ -362,3 +362,25 @@ def test_what_fell_out_of_a_pipeline_makes_an_open_block_not_safe() -> None:
     )
     sets(few, D_ING, "a")
     assert not is_done(few, "a")
+
+
+@pytest.mark.row("B21")
+@pytest.mark.parametrize("comes_again", [False, True])
+def test_what_is_reported_after_the_look_is_looked_at_before_it_goes(comes_again: bool) -> None:
+    """It has registered and is looked at, and its first report brings the only replica."""
+    few = Few("ab")
+    few.edit(BlockAdded(1, BLOCK, 100, STAMP, 1, complete=True))
+    sets(few, D_ING, "a")
+    leaving, progress = Leaving(few.cluster, few.redundancy, LeavingRules()), Progress()
+    if not comes_again:
+        few.unconfirmed("a")
+    assert all(leaving.look(few.nodes["a"], progress))
+    assert leaving.may_go(few.nodes["a"], progress) is comes_again
+    if comes_again:
+        few.state.registered("a")
+        few.nodes["a"].registrations += 1
+    few.received("a")
+    few.confirm("a")
+    assert not leaving.may_go(few.nodes["a"], progress)
+    assert all(leaving.look(few.nodes["a"], progress))
+    assert progress.left == 1

@@ -157,3 +157,29 @@ async def test_a_rack_of_before_the_tables_change_does_not_stay() -> None:
         await asyncio.sleep(0)
     racks.forget()
     assert await found == "/new"
+
+
+@pytest.mark.parametrize("problem", [OSError("no space"), ValueError("embedded null byte")])
+async def test_a_lookup_that_cannot_be_made_leaves_nothing_over(problem: Exception) -> None:
+    problems = [problem]
+
+    def look_up(names: Sequence[str]) -> Mapping[str, str]:
+        if problems:
+            raise problems.pop()
+        return dict.fromkeys(names, "/r")
+
+    racks = Racks(look_up)
+    with structlog.testing.capture_logs() as lines:
+        assert await racks.of(datanode("10.0.0.1")) is None
+    assert [line["event"] for line in lines] == ["racks.lookup_failed"]
+    assert await racks.of(datanode("10.0.0.2")) == "/r"
+
+
+async def test_a_client_without_a_host_is_not_asked_for() -> None:
+    """Edits of old may name none, and a script would print one rack too few for all."""
+    source = Asked()
+    racks = Racks(source)
+    for host in ("", "a\0b"):
+        assert racks.of_client(host) is None
+    assert await racks.of(datanode("10.0.0.1")) == "/r"
+    assert source.calls == [["10.0.0.1"]]

@@ -45,6 +45,16 @@ def test_who_may_register(include: str, *, may: bool) -> None:
     assert found.includes(datanode()) is may
 
 
+def test_who_calls_itself_by_a_listed_name_is_let_in_from_its_address_only() -> None:
+    lists = text_lists("dn1.example", "dn1.example", FILES)
+    found = HostLists(lists.included, lists.marked, {"dn1.example": frozenset({"10.0.0.1"})})
+    assert found.includes(datanode())
+    stranger = datanode(ip="10.0.0.66")
+    assert not found.includes(stranger)
+    assert found.asked(stranger) == DECOMMISSION
+    assert found.unseen([stranger])[0].ip == "10.0.0.1"
+
+
 def test_an_address_of_version_6_has_colons_and_may_have_a_port() -> None:
     six = datanode(ip="fd00::1")
     for text in ("fd00::1", "[fd00::1]", "[fd00::1]:9866"):
