@@ -62,17 +62,17 @@ STAGES = (
     Stage("types", (str(BIN / "mypy"),)),
     Stage("layers", (str(BIN / "lint-imports"),)),
     # The slow cluster tests come last, so that a plain mistake is reported in the first minute.
-    Stage("unit", (*PYTEST, UNIT, *SIDE_BY_SIDE, "3"), least_tests=13700),
+    Stage("unit", (*PYTEST, UNIT, *SIDE_BY_SIDE, "4"), least_tests=14700),
     Stage(
         "interop",
         (*PYTEST, "interop and not long", *SIDE_BY_SIDE, "3"),
         least_tests=340,
         marker="interop",
     ),
-    # One of the three plays faults for minutes, and mostly waits.
+    # One of the four plays faults for minutes, and mostly waits.
     Stage(
         "cluster",
-        (*PYTEST, "cluster and not interop and not long", *SIDE_BY_SIDE, "3"),
+        (*PYTEST, "cluster and not interop and not long", *SIDE_BY_SIDE, "4"),
         least_tests=100,
         marker="cluster",
     ),

@@ -19,7 +19,11 @@ KEPT_LINES = 40
 LONGEST = (
     "tests/campaigns/soak/faults/test_soak",
     "tests/cluster/test_cluster_commands",
+    "tests/cluster/test_disasters",
     "tests/cluster/test_files",
+    "tests/cluster/test_mistakes",
+    "tests/cluster/test_racks",
+    "tests/hosts/",
     "tests/interop/test_mixed",
     "tests/namenode_sim/namespace/snapshots/",
     "tests/simulation/",
