@@ -9,6 +9,7 @@ REPLICAS = Gauge("nnha_datanode_replicas", "Replicas on this DataNode")
 SHARED_BYTES = Gauge(
     "nnha_datanode_shared_bytes", "Memory that connections share, and have taken now"
 )
+LOCKED_BYTES = Gauge("nnha_datanode_locked_bytes", "Memory that cached replicas take, or will")
 FAILED_VOLUMES = Gauge("nnha_datanode_failed_volumes", "Data directories that cannot be used")
 HEARTBEATS = Counter(
     "nnha_datanode_heartbeats", "Heartbeats to NameNodes, by what came of them", ["outcome"]

@@ -44,6 +44,7 @@ class Rhythm:
     heartbeat_seconds: float = 3.0
     report_seconds: float = 6 * 3600.0
     split_blocks: int = 1_000_000
+    cache_report_seconds: float = 10.0
 
 
 class Member(Protocol):
@@ -85,7 +86,7 @@ class Actor:
         self._damaged: list[Replica | DamagedSource] = []
         self._wake = asyncio.Event()
         self._calls: NameNodeCalls | None = None
-        self._report_due = 0.0
+        self._report_due = self._cache_report_due = 0.0
         self._registered = False
         self.state = "not reached yet"
 
@@ -145,6 +146,9 @@ class Actor:
                 await self._send_news(calls, identity, store)
             if lease:
                 await self._report(calls, identity, store, lease)
+            if store.memory.capacity and loop.time() >= self._cache_report_due:
+                self._cache_report_due = loop.time() + self._rhythm.cache_report_seconds
+                await self._report_memory(calls, identity, store)
             await self._send_damage(calls, identity, store)
             self._wake.clear()
             if self._queue.urgent:
@@ -160,7 +164,7 @@ class Actor:
         identity, store = await self._member.join(self.who, namespace_of(info))
         await calls.register(identity)
         self.state, self._registered = "registered", True
-        self._report_due = 0.0
+        self._report_due = self._cache_report_due = 0.0
         log.info("datanode.registered", namenode=self.who, address=str(self._address))
         if info.state == nn.NNHAStatusHeartbeatProto.STANDBY:
             self._queue.clear()  # the report that follows says all of it
@@ -208,6 +212,14 @@ class Actor:
                 self._queue.put_back(news)
                 raise
             REPORTS.labels("incremental").inc()
+
+    async def _report_memory(self, calls: NameNodeCalls, identity: Identity, store: Store) -> None:
+        try:
+            await calls.cache_report(identity, store.memory.blocks())
+        except RemoteFault as refusal:  # as of a NameNode that is older and does not know the call
+            log.warning("datanode.cache_report_refused", namenode=self.who, why=refusal.reason)
+            return
+        REPORTS.labels("cache").inc()
 
     async def _send_damage(self, calls: NameNodeCalls, identity: Identity, store: Store) -> None:
         while self._damaged:

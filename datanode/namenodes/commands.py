@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from datanode.errors import MalformedTransfer
 from datanode.model import Block, BlockId, GenerationStamp, PoolId
 from datanode.transfers.transfer import Targets
-from datanode.wire.block_messages import block_of, checked_block
+from datanode.wire.block_messages import block_id_of, block_of, checked_block
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import datanode_types_pb2 as types
 from hadoop.proto import hdfs_types_pb2 as hdfs
@@ -57,6 +57,20 @@ class Recover:
 
 
 @dataclass(frozen=True, slots=True)
+class Cache:
+    """Hold replicas in memory."""
+
+    blocks: tuple[BlockId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Uncache:
+    """Hold replicas in memory no longer."""
+
+    blocks: tuple[BlockId, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Register:
     """Say again who we are, and report everything."""
 
@@ -68,7 +82,7 @@ class Ignored:
     kind: str
 
 
-Command: TypeAlias = Transfer | Delete | Recover | Register | Ignored
+Command: TypeAlias = Transfer | Delete | Recover | Cache | Uncache | Register | Ignored
 
 
 def commands_of(message: pb.DatanodeCommandProto, pool: PoolId) -> Iterator[Command]:
@@ -83,6 +97,8 @@ def commands_of(message: pb.DatanodeCommandProto, pool: PoolId) -> Iterator[Comm
         case _Type.BlockRecoveryCommand:
             for one in message.recoveryCmd.blocks:
                 yield _recover(one, pool)
+        case _Type.BlockIdCommand:
+            yield _memory_command(message.blkIdCmd, pool)
         case _Type.RegisterCommand:
             yield Register()
         case other:
@@ -90,8 +106,7 @@ def commands_of(message: pb.DatanodeCommandProto, pool: PoolId) -> Iterator[Comm
 
 
 def _block_commands(message: pb.BlockCommandProto, pool: PoolId) -> Iterator[Command]:
-    if message.blockPoolId != pool:
-        raise MalformedTransfer(f"a command for {message.blockPoolId[:256]!r}; here is {pool}")
+    _check_pool(message.blockPoolId, pool)
     match message.action:
         case _Action.INVALIDATE:
             for one in message.blocks:
@@ -105,6 +120,17 @@ def _block_commands(message: pb.BlockCommandProto, pool: PoolId) -> Iterator[Com
                 yield Transfer(block_of(one), one.numBytes, _targets(message, index))
         case other:
             yield Ignored(_Action.Action.Name(other))
+
+
+def _check_pool(named: str, pool: PoolId) -> None:
+    if named != pool:
+        raise MalformedTransfer(f"a command for {named[:256]!r}; here is {pool}")
+
+
+def _memory_command(message: pb.BlockIdCommandProto, pool: PoolId) -> Command:
+    _check_pool(message.blockPoolId, pool)
+    blocks = tuple(block_id_of(one) for one in message.blockIds)
+    return Cache(blocks) if message.action == pb.BlockIdCommandProto.CACHE else Uncache(blocks)
 
 
 def _targets(message: pb.BlockCommandProto, index: int) -> Targets:

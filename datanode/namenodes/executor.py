@@ -13,12 +13,23 @@ import structlog
 
 from datanode import errors
 from datanode.metrics import COMMANDS
-from datanode.model import Replica
+from datanode.model import Block, GenerationStamp, Replica
 from datanode.namenodes.claim import NameNodeId
-from datanode.namenodes.commands import Command, Delete, Ignored, Recover, Register, Transfer
+from datanode.namenodes.commands import (
+    Cache,
+    Command,
+    Delete,
+    Ignored,
+    Recover,
+    Register,
+    Transfer,
+    Uncache,
+)
 from datanode.namenodes.identity import Identity
 from datanode.namenodes.namenode_client import NameNodeCalls
 from datanode.namenodes.recovery import Leader
+from datanode.replicas.caching import cache
+from datanode.replicas.meta_file import BadMetaFile
 from datanode.replicas.store import Store
 from datanode.transfers.transfer import push
 from datanode.wire.connection import PeerLost
@@ -45,7 +56,10 @@ class Executor:
         *,
         obeyed: Callable[[], NameNodeId | None],
         calls: Callable[[NameNodeId], NameNodeCalls | None],
+        on_suspicion: Callable[[Block], None] = lambda _: None,
     ) -> None:
+        """``on_suspicion`` hears of a block whose replica could not be read as it was written."""
+        self._on_suspicion = on_suspicion
         self._store, self._identity, self._limits = store, identity, limits
         self._obeyed, self._calls = obeyed, calls
         self._leader = Leader(store, identity)
@@ -103,6 +117,11 @@ class Executor:
                 self._beside(self._copy(who, command))
             case Recover():
                 self._beside(self._recover(who, command))
+            case Cache():
+                self._beside(self._cache(command))
+            case Uncache():
+                for block_id in command.blocks:
+                    self._store.memory.release(block_id)
             case Ignored():
                 log.info("datanode.command_ignored", namenode=who, kind=command.kind)
             case Register():
@@ -129,6 +148,15 @@ class Executor:
             await self._store.delete(forgotten, quietly=command.quietly)
         except errors.DataNodeError as problem:
             log.warning("datanode.files_stay", block=str(command.block), why=str(problem))
+
+    async def _cache(self, command: Cache) -> None:
+        for block_id in command.blocks:
+            try:
+                await cache(self._store, block_id)
+            except (errors.DataNodeError, OSError) as problem:
+                log.warning("datanode.not_cached", block=block_id, why=str(problem))
+                if isinstance(problem, errors.ChecksumMismatch | BadMetaFile | OSError):
+                    self._on_suspicion(Block(block_id, GenerationStamp(0)))
 
     async def _copy(self, who: NameNodeId, command: Transfer) -> None:
         async with self._copies:

@@ -11,13 +11,13 @@ from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 
-from datanode.model import Block, PoolId, Replica, StorageId
+from datanode.model import Block, BlockId, PoolId, Replica, StorageId
 from datanode.namenodes.identity import Identity
 from datanode.namenodes.report_rows import encode_rows
 from datanode.replicas.store import Announcement
 from datanode.replicas.volumes import StorageUse
 from datanode.transfers.transfer import DamagedSource
-from datanode.wire.block_messages import extended, plain
+from datanode.wire.block_messages import extended, plain, unsigned
 from ha.conf.topology import HostPort
 from ha.rpc.client import Connection, RpcConnection
 from ha.rpc.java_names import DATANODE_PROTOCOL
@@ -45,6 +45,9 @@ class Condition:
     """When the last volume failed, in seconds since 1970; 0 for not since the start."""
     lost_bytes: int = 0
     """How much the volumes could take that have failed since the start."""
+    memory_bytes: int = 0
+    """How much memory replicas may take; ``memory_used`` is taken."""
+    memory_used: int = 0
 
 
 @dataclass(slots=True)
@@ -92,6 +95,8 @@ class NameNodeCalls:
             xmitsInProgress=condition.transfers,
             xceiverCount=condition.connections,
             failedVolumes=len(condition.failed_paths),
+            cacheCapacity=condition.memory_bytes,
+            cacheUsed=condition.memory_used,
             requestFullBlockReportLease=wants_lease,
         )
         if condition.failed_paths:
@@ -166,6 +171,15 @@ class NameNodeCalls:
             await self._call(
                 "blockReport", request, pb.BlockReportResponseProto, seconds=REPORT_SECONDS
             )
+
+    async def cache_report(self, identity: Identity, blocks: Iterable[BlockId]) -> None:
+        """Report which blocks are in memory."""
+        request = pb.CacheReportRequestProto(
+            registration=identity.registration,
+            blockPoolId=identity.namespace.pool,
+            blocks=map(unsigned, blocks),
+        )
+        await self._call("cacheReport", request, pb.CacheReportResponseProto)
 
     async def bad_replica(self, identity: Identity, replica: Replica, storage_type: str) -> None:
         located = _located(replica.block, replica.length, identity, identity.node_id)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from datanode.process.node import DataNode
-from datanode.process.settings import read_settings, refuse_hidden
+from datanode.process.settings import read_settings, refuse_hidden, refuse_unlockable
 from ha.conf.configuration import load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import Daemon
@@ -36,6 +36,7 @@ def datanode(conf_dir: Path | None, overrides: tuple[str, ...], log_as: LogOptio
             check_start(conf, Daemon.DATANODE)
             settings = read_settings(conf)
             refuse_hidden(settings)
+            refuse_unlockable(settings)
             access = check_exposure(conf, Daemon.DATANODE, settings.doors())
             publish_facts("datanode", conf, open_to=("data", "rpc", "http"))
         except ConfigurationError as failure:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import structlog
 
 from datanode.errors import OtherNamespace, UnusableVolume, WrongNamespace
-from datanode.metrics import FAILED_VOLUMES, REPLICAS, SHARED_BYTES
+from datanode.metrics import FAILED_VOLUMES, LOCKED_BYTES, REPLICAS, SHARED_BYTES
 from datanode.model import Replica, StorageId
 from datanode.namenodes.actor import Actor
 from datanode.namenodes.claim import ClaimEffect, Claims, NameNodeId, Said, hear
@@ -132,6 +132,8 @@ class DataNode:
             joined.xceivers.active,
             max((one.at for one in volumes.failed), default=0.0),
             sum(one.capacity for one in volumes.failed),
+            joined.store.memory.capacity,
+            joined.store.memory.used,
         )
 
     async def heard(self, who: NameNodeId, said: Said, txid: int) -> None:
@@ -211,7 +213,8 @@ class DataNode:
         await asyncio.to_thread(self._format, namespace)
         volumes = Volumes(self._volumes, kept_free=self._settings.kept_free)
         self._running.push_async_callback(volumes.close)
-        store = Store(volumes)
+        store = Store(volumes, locked_memory=self._settings.locked_memory)
+        self._running.callback(store.memory.close)
         await store.load()
         self._check_failed(volumes)
         settings = self._settings
@@ -235,6 +238,7 @@ class DataNode:
         executor = Executor(
             store, identity, settings.limits,
             obeyed=lambda: self._claims.obeyed, calls=self._calls_of,
+            on_suspicion=scanner.suspect,
         )  # fmt: skip
         tasks = [
             asyncio.create_task(executor.run(), name="executor"),
@@ -314,6 +318,7 @@ class DataNode:
             FAILED_VOLUMES.set(len(self._failed_paths(joined.store.volumes)))
             REPLICAS.set(len(joined.store))
             SHARED_BYTES.set(joined.xceivers.shared_bytes)
+            LOCKED_BYTES.set(joined.store.memory.used)
             self._check_failed(joined.store.volumes)
 
     def _failed_paths(self, volumes: Volumes) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Final
 
 from datanode.namenodes.actor import Rhythm
 from datanode.namenodes.claim import NameNodeId
+from datanode.replicas.locked_pages import most_lockable
 from datanode.replicas.scanner import ScanRhythm
 from datanode.replicas.volume import DataDirectory
 from datanode.wire.peer import TransferLimits
@@ -16,6 +17,7 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.keys import datanode as keys
 from ha.conf.listening import Door, is_loopback, required_door
 from ha.conf.topology import HostPort, namenodes, nameservice_of
+from ha.daemon.end_code import ONLY_A_PERSON
 from ha.daemon.exposure import ADVICE, OPEN_TO_STRANGERS
 from ha.daemon.process import ExitWith
 from hadoop.location import path_of
@@ -37,6 +39,7 @@ class DataNodeSettings:
     host_name: str
     kept_free: int
     tolerated: int
+    locked_memory: int = 0
     rhythm: Rhythm
     limits: TransferLimits
     scan: ScanRhythm = ScanRhythm()
@@ -80,10 +83,12 @@ def read_settings(conf: Configuration) -> DataNodeSettings:
         host_name=conf.get(keys.HOST_NAME) or _name_of(data.host),
         kept_free=conf.get(keys.DU_RESERVED),
         tolerated=conf.get(keys.FAILED_VOLUMES_TOLERATED),
+        locked_memory=conf.get(keys.LOCKED_MEMORY),
         rhythm=Rhythm(
             conf.get(keys.HEARTBEAT_INTERVAL),
             conf.get(keys.REPORT_INTERVAL),
             conf.get(keys.REPORT_SPLIT),
+            conf.get(keys.CACHE_REPORT_INTERVAL),
         ),
         limits=TransferLimits(
             keep_alive_seconds=conf.get(keys.KEEP_ALIVE),
@@ -142,4 +147,21 @@ def refuse_hidden(settings: DataNodeSettings) -> None:
             f"refused to start: only this machine reaches {named}, and the NameNode is on "
             f"the network ({', '.join(away)}): it would send clients here that never get "
             f"through. Nothing was changed. → {ADVICE}.",
+        )
+
+
+def refuse_unlockable(settings: DataNodeSettings) -> None:
+    """Refuse to cache more than the system lets this process lock in memory, as Hadoop does.
+
+    Raises:
+        ExitWith: 78, with what to set.
+    """
+    wanted, most = settings.locked_memory, most_lockable()
+    if wanted > most:
+        raise ExitWith(
+            ONLY_A_PERSON,
+            f"{keys.LOCKED_MEMORY.name} is {wanted} bytes, and this process may lock {most} "
+            f"(RLIMIT_MEMLOCK): it did not start, and nothing was changed. → Raise the limit, by "
+            f"LimitMEMLOCK={wanted} in the unit of systemd or memlock in limits.conf (ulimit -l "
+            f"shows KiB), or set {keys.LOCKED_MEMORY.name} to {most} or less.",
         )

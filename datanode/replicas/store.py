@@ -15,6 +15,7 @@ import structlog
 
 from datanode import errors, model
 from datanode.replicas import operations
+from datanode.replicas.memory import Memory
 from datanode.replicas.replica import Next, OperationRefused, acknowledged, decide, received
 from datanode.replicas.replica_files import ReplicaFiles, open_files
 from datanode.replicas.volumes import Volumes
@@ -36,12 +37,14 @@ class Announcement:
 class Store:
     """The replicas, by block id.  All methods belong to the event loop."""
 
-    def __init__(self, volumes: Volumes) -> None:
+    def __init__(self, volumes: Volumes, *, locked_memory: int = 0) -> None:
+        """Keep replicas on ``volumes``, and at most ``locked_memory`` bytes of them in memory."""
         self.volumes = volumes
         volumes.on_failed = self._forget_volume
         self._replicas: dict[model.BlockId, model.Replica] = {}
         self._changing: dict[model.BlockId, asyncio.Event] = {}
         self._writers: dict[model.BlockId, asyncio.Task[Any]] = {}
+        self.memory = Memory(locked_memory)
         self.listeners: list[Callable[[Announcement], None]] = []
 
     async def load(self) -> None:
@@ -306,6 +309,7 @@ class Store:
         for block_id, replica in list(self._replicas.items()):
             if replica.storage == storage:
                 del self._replicas[block_id]
+                self.memory.release(block_id)
 
     def _mine(self, block: model.Block) -> model.Replica:
         replica = self._replicas.get(block.block_id)
@@ -317,6 +321,7 @@ class Store:
         before = self._replicas.pop(block_id, None)
         if before is not None:
             self.volumes.account(before, -1)
+            self.memory.release(block_id)
         if replica is not None:
             self.volumes.account(replica, 1)
             self._replicas[block_id] = replica

@@ -120,7 +120,7 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
     ),
     "DatanodeProtocol": _each(
         "versionRequest registerDatanode sendHeartbeat blockReport blockReceivedAndDeleted "
-        "errorReport reportBadBlocks commitBlockSynchronization",
+        "cacheReport errorReport reportBadBlocks commitBlockSynchronization",
         _may(DATANODE),
     ),
     "DatanodeLifelineProtocol": {"sendLifeline": _may(DATANODE)},
@@ -183,6 +183,8 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
         ),
         "GET /jmx": _may(OPERATOR, ADMIN, ZKFC, NN),
         "GET /stacks": _may(ADMIN, ZKFC),
+        # As ClientProtocol: within the permissions of a user, in whose name the caller may ask.
+        "GET /fsck": _may(CLIENT, ADMIN),
         "GET /imagetransfer": _may(NN, CHECKPOINTER, ADMIN),
         "PUT /imagetransfer": _audited(NN, CHECKPOINTER),
         "GET /getJournal": _may(NN, JN, CHECKPOINTER, ADMIN),

@@ -5,7 +5,7 @@ DatanodeProtocol: registration, heartbeats and reports of DataNodes to NameNodes
 
 Java name: org.apache.hadoop.hdfs.server.protocol.DatanodeProtocol, version 1.  Names and numbers
 are those of Hadoop 3.5.0; versionRequest is in namenode_protocol.proto.  Commands of erasure
-coding, cache reports and reports of slow peers and disks are left out.
+coding and reports of slow peers and disks are left out.
 """
 
 from collections import abc as _abc
@@ -785,6 +785,53 @@ class BlockReceivedAndDeletedResponseProto(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___BlockReceivedAndDeletedResponseProto: _TypeAlias = BlockReceivedAndDeletedResponseProto  # noqa: Y015
+
+@_typing.final
+class CacheReportRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REGISTRATION_FIELD_NUMBER: _builtins.int
+    BLOCKPOOLID_FIELD_NUMBER: _builtins.int
+    BLOCKS_FIELD_NUMBER: _builtins.int
+    blockPoolId: _builtins.str
+    @_builtins.property
+    def registration(self) -> Global___DatanodeRegistrationProto: ...
+    @_builtins.property
+    def blocks(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    def __init__(
+        self,
+        *,
+        registration: Global___DatanodeRegistrationProto | None = ...,
+        blockPoolId: _builtins.str | None = ...,
+        blocks: _abc.Iterable[_builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["blockPoolId", b"blockPoolId", "registration", b"registration"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["blockPoolId", b"blockPoolId", "blocks", b"blocks", "registration", b"registration"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CacheReportRequestProto: _TypeAlias = CacheReportRequestProto  # noqa: Y015
+
+@_typing.final
+class CacheReportResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CMD_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def cmd(self) -> Global___DatanodeCommandProto: ...
+    def __init__(
+        self,
+        *,
+        cmd: Global___DatanodeCommandProto | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cmd", b"cmd"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cmd", b"cmd"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CacheReportResponseProto: _TypeAlias = CacheReportResponseProto  # noqa: Y015
 
 @_typing.final
 class ErrorReportRequestProto(_message.Message):

@@ -146,6 +146,14 @@ class Intake:
             raise
         REPORT_SECONDS.labels("incremental").observe(self._clock() - began)
 
+    def cached(self, of: DatanodeId, blocks: frozenset[int]) -> None:
+        """Take in which blocks a DataNode has in memory; raise NotRegistered."""
+        node = is_registered(self._cluster, of)
+        if node is None:
+            raise NotRegistered(of.uuid, "a cache report")
+        if node.cache.report(blocks):
+            self._cluster.cache.reported = True
+
     async def _receive_one(
         self, node: Node, news: StorageNews, began: float, goes_on: Callable[[], bool]
     ) -> None:

@@ -15,6 +15,7 @@ import structlog
 from journal.model import TxId
 from namenode_sim.blocks.incremental_reports import activate
 from namenode_sim.datanode_protocol import metrics
+from namenode_sim.datanode_protocol.cache_watch import CacheRules, CacheWatch
 from namenode_sim.datanode_protocol.drain_check import DrainCheck, ReadPage, read_page
 from namenode_sim.datanode_protocol.gone import GoneStorages
 from namenode_sim.datanode_protocol.hosts import Hosts
@@ -31,7 +32,7 @@ from namenode_sim.datanodes.draining import DrainRules, awaits_drain, note_order
 from namenode_sim.datanodes.errors import NotIncluded, UnevenRacks, UnresolvedRack
 from namenode_sim.datanodes.files_summary import files_summary
 from namenode_sim.datanodes.liveness import LOOK_SECONDS, LivenessRules, Watch
-from namenode_sim.datanodes.model import DEFAULT_RACK, Node, StorageState
+from namenode_sim.datanodes.model import DEFAULT_RACK, Node, NodeCache, StorageState
 from namenode_sim.datanodes.reachable import Lacking, count_lacking
 from namenode_sim.datanodes.redundancy import Redundancy
 from namenode_sim.datanodes.redundancy_check import RedundancyRules
@@ -48,6 +49,8 @@ _KINDS: Final = {
     datanode_commands.Delete: "delete",
     datanode_commands.Transfer: "copies",
     datanode_commands.Recover: "recoveries",
+    datanode_commands.Cache: "cache",
+    datanode_commands.Uncache: "uncache",
 }
 """What metrics and logs call the commands."""
 JUDGING: Final = frozenset({Role.OPENING, Role.ACTIVE})
@@ -64,6 +67,7 @@ class KeeperRules:
     redundancy: RedundancyRules = RedundancyRules()
     draining: DrainRules = DrainRules()
     hosts: LeavingRules = LeavingRules()
+    cache: CacheRules = CacheRules()
     reject_unresolved: bool = False
     deletions_at_once: int = 1000
 
@@ -126,6 +130,7 @@ class Keeper:
         )  # fmt: skip
         self.use_racks(Racks())
         self.drain_check = DrainCheck(cluster, rules.draining, clock, read)
+        self.cache_watch = CacheWatch(cluster, rules.cache, clock)
         self._watch = Watch.begun(clock())
         self._counted: Lacking | None = None
         self._count_again = 0.0
@@ -148,6 +153,7 @@ class Keeper:
         blocks = self.cluster.blocks
         self.cluster.term += 1
         self.leases.clear()
+        self.cluster.cache.counted = {}
         for node in self.cluster.nodes.values():
             node.forget_orders()
         waited = len(blocks.postponed_reports)
@@ -317,6 +323,7 @@ class Keeper:
             "keep-replicas": self.upkeep.run(),
             "drain-datanodes": self.drain_check.run(),
             "follow-hosts": self.hosts.run(),
+            "cache-blocks": self.cache_watch.run(),
         }
 
     async def _look_on(self) -> None:
@@ -348,6 +355,7 @@ class Keeper:
         """Have a DataNode count as dead; what it holds counts for nothing but in maintenance."""
         node.alive = False
         node.forget_orders()
+        node.cache = NodeCache()
         self.leases.give_back(node.id.uuid)
         if node.admin.is_maintained and self.hosts.lists.includes(node.id):
             self.cluster.recheck(node)
@@ -362,6 +370,8 @@ def _log_command(node: Node, command: datanode_commands.Command) -> None:
             blocks = [block_id for block_id, _ in command.replicas]
         case datanode_commands.Transfer() | datanode_commands.Recover():
             blocks = [one.block_id for one in command.blocks]
+        case datanode_commands.Cache() | datanode_commands.Uncache():
+            blocks = list(command.blocks)
         case _:
             assert_never(command)
     log.info(

@@ -24,6 +24,7 @@ MAX_NAME_CHARS: Final = 256
 MAX_STORAGES: Final = 64
 MAX_NEWS: Final = 100_000
 MAX_DAMAGED: Final = 1000
+MAX_CACHED: Final = 1_000_000
 MAX_PORT: Final = 65_535
 MAX_ERROR_CHARS: Final = 1024
 NO_TOKEN: Final = hdfs.TokenProto(identifier=b"", password=b"", kind="", service="")
@@ -86,6 +87,8 @@ def heartbeat_of(message: pb.HeartbeatRequestProto, of: model.DatanodeId) -> com
         message.xceiverCount,
         message.xmitsInProgress,
         message.failedVolumes,
+        signed(message.cacheCapacity),
+        signed(message.cacheUsed),
     )
 
 
@@ -226,6 +229,17 @@ def damaged_of(message: pb.ReportBadBlocksRequestProto) -> tuple[Damaged, ...]:
     return found
 
 
+def cached_of(message: pb.CacheReportRequestProto) -> frozenset[int]:
+    """Read which blocks a DataNode has in memory.
+
+    Raises:
+        BadMessage: if there are too many.
+    """
+    if len(message.blocks) > MAX_CACHED:
+        raise BadMessage("cacheReport", f"{len(message.blocks)} blocks, at most {MAX_CACHED}")
+    return frozenset(map(signed, message.blocks))
+
+
 def signed(number: int) -> int:
     """Return a long of Java from protobuf's uint64, which carries it."""
     return number - (1 << 64) if number >= 1 << 63 else number
@@ -261,11 +275,24 @@ def command_message(command: commands.Command, pool: str) -> pb.DatanodeCommandP
                     blocks=[_recovering(one, pool) for one in command.blocks]
                 ),
             )
+        case commands.Cache():
+            return _memory_command(pb.BlockIdCommandProto.CACHE, command.blocks, pool)
+        case commands.Uncache():
+            return _memory_command(pb.BlockIdCommandProto.UNCACHE, command.blocks, pool)
     assert_never(command)
 
 
 def _block_command(message: pb.BlockCommandProto) -> pb.DatanodeCommandProto:
     return pb.DatanodeCommandProto(cmdType=pb.DatanodeCommandProto.BlockCommand, blkCmd=message)
+
+
+def _memory_command(
+    action: pb.BlockIdCommandProto.Action.ValueType, blocks: tuple[int, ...], pool: str
+) -> pb.DatanodeCommandProto:
+    message = pb.BlockIdCommandProto(
+        action=action, blockPoolId=pool, blockIds=map(unsigned, blocks)
+    )
+    return pb.DatanodeCommandProto(cmdType=pb.DatanodeCommandProto.BlockIdCommand, blkIdCmd=message)
 
 
 def _transfer(command: commands.Transfer, pool: str) -> pb.BlockCommandProto:

@@ -68,6 +68,7 @@ class DatanodeService:
                 "blockReceivedAndDeleted": _method(
                     pb.BlockReceivedAndDeletedRequestProto, self._received
                 ),
+                "cacheReport": _method(pb.CacheReportRequestProto, self._cached),
                 "errorReport": _method(pb.ErrorReportRequestProto, self._error),
                 "reportBadBlocks": _method(pb.ReportBadBlocksRequestProto, self._bad_blocks),
                 "commitBlockSynchronization": Method(
@@ -146,6 +147,12 @@ class DatanodeService:
             # five silent seconds (IncrementalBlockReportManager.putMissing).
             log.info("datanodes.news_dropped", datanode=who.id.uuid, why=str(unknown))
         return pb.BlockReceivedAndDeletedResponseProto()
+
+    async def _cached(self, call: Call, request: pb.CacheReportRequestProto) -> Message:
+        who = self._speaker(call, request.registration)
+        self._check_pool(call, request.blockPoolId)
+        self.keeper.intake.cached(who.id, messages.cached_of(request))
+        return pb.CacheReportResponseProto()
 
     async def _error(self, call: Call, request: pb.ErrorReportRequestProto) -> Message:
         who = self._speaker(call, request.registartion)

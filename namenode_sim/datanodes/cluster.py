@@ -17,6 +17,7 @@ from namenode_sim.datanodes.membership.host_lists import ALL_HOSTS
 from namenode_sim.datanodes.model import AdminState, Draw, Node, NodeStorage
 from namenode_sim.datanodes.placement import PlacementRules
 from namenode_sim.datanodes.storage_policies import policy_of
+from namenode_sim.namespace.caching import CacheFigures
 from namenode_sim.namespace.namespace import Namespace
 
 
@@ -35,9 +36,9 @@ class Cluster:
     """
 
     __slots__ = (
-        "_by_number", "_namespace", "blocks", "draw", "hosts", "hosts_known", "leaving", "nodes",
-        "on_damage", "placement", "pool", "rack_of_host", "registered_by", "rules", "safe_mode",
-        "safe_mode_stays", "term",
+        "_by_number", "_namespace", "blocks", "cache", "draw", "hosts", "hosts_known", "leaving",
+        "nodes", "on_damage", "placement", "pool", "rack_of_host", "registered_by", "rules",
+        "safe_mode", "safe_mode_stays", "term",
     )  # fmt: skip
 
     def __init__(
@@ -46,6 +47,7 @@ class Cluster:
         self.pool = pool
         self.term = 0
         self.blocks = blocks
+        self.cache = CacheFigures()
         self.draw = draw
         self.hosts_known = True
         self.hosts = ALL_HOSTS
@@ -68,6 +70,11 @@ class Cluster:
         namespace.watch_blocks()
         namespace.follower = partial(apply_edit, self.blocks)
         self.begin_safe_mode()
+
+    @property
+    def namespace(self) -> Namespace | None:
+        """The namespace whose blocks these are; None if there is none yet."""
+        return self._namespace
 
     def counts(self) -> safemode.Counts:
         return counts_of(self.blocks, sum(node.alive for node in self.nodes.values()))

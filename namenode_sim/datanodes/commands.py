@@ -3,6 +3,7 @@
 See docs/reference/datanodes.md#heartbeats.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -38,6 +39,8 @@ class Heartbeat:
     transceivers: int = 0
     copies: int = 0
     failed_volumes: int = 0
+    cache_capacity: int = 0
+    cache_used: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,21 @@ class Recover:
     blocks: tuple[Recovery, ...]
 
 
-Command: TypeAlias = Delete | Transfer | Recover
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """Blocks whose replicas the DataNode is to hold in memory."""
+
+    blocks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Uncache:
+    """Blocks whose replicas need not be in its memory any more."""
+
+    blocks: tuple[int, ...]
+
+
+Command: TypeAlias = Delete | Transfer | Recover | Cache | Uncache
 
 
 def is_registered(cluster: Cluster, who: model.DatanodeId) -> model.Node | None:
@@ -130,6 +147,7 @@ def hear(
     node.last_heard, node.broken = now, False
     node.transceivers, node.copies = heartbeat.transceivers, heartbeat.copies
     node.failed_volumes = heartbeat.failed_volumes
+    node.cache.capacity, node.cache.used = heartbeat.cache_capacity, heartbeat.cache_used
     return tuple(failed)
 
 
@@ -163,7 +181,19 @@ def orders(
         commands.append(Transfer(copies))
     if deletions := _deletions(cluster, node, durable, limit):
         commands.append(Delete(deletions))
+    commands += _cache_orders(node.cache, durable, now)
     return tuple(commands)
+
+
+def _cache_orders(cache: model.NodeCache, durable: TxId, now: float) -> Iterator[Command]:
+    """Yield all orders about a DataNode's memory, if there are new ones or if it is time again."""
+    if cache.cause > durable or now < cache.send_at:
+        return
+    cache.send_at = now + model.RESEND_SECONDS
+    if cache.to_cache:
+        yield Cache(tuple(cache.to_cache))
+    if cache.to_uncache:
+        yield Uncache(tuple(cache.to_uncache))
 
 
 def _recoveries(

@@ -147,6 +147,63 @@ class Drain:
     asked: set[int] = field(default_factory=set)
 
 
+RESEND_SECONDS: Final = 30.0
+"""Orders that no cache report shows done are given again (path.based.cache.retry.interval.ms)."""
+
+
+@dataclass(slots=True)
+class NodeCache:
+    """The memory of one DataNode: sizes in bytes, blocks by id.
+
+    ``cached`` is what its last cache report says.  ``to_cache``, with the blocks' lengths whose sum
+    is ``promised``, and ``to_uncache`` are its orders, which leave once the edits up to ``cause``
+    are durable, and from ``send_at`` on, in monotonic seconds.
+    """
+
+    capacity: int = 0
+    used: int = 0
+    cached: frozenset[int] = frozenset()
+    to_cache: dict[int, int] = field(default_factory=dict)
+    to_uncache: set[int] = field(default_factory=set)
+    promised: int = 0
+    cause: TxId = TxId(0)
+    send_at: float = 0.0
+
+    def room(self) -> int:
+        return self.capacity - self.used - self.promised
+
+    def ask_for(self, block_id: int, length: int, cause: TxId) -> None:
+        """Order a block to be cached, with the next heartbeat."""
+        self.to_cache[block_id] = length
+        self.promised += length
+        self.cause, self.send_at = cause, 0.0
+
+    def ask_to_drop(self, block_id: int, cause: TxId) -> None:
+        """Order a block to be uncached, with the next heartbeat, if it is not ordered yet."""
+        if block_id in self.to_uncache:
+            return
+        self.to_uncache.add(block_id)
+        self.cause, self.send_at = cause, 0.0
+
+    def withdraw(self, block_id: int) -> None:
+        """Take the order back to cache a block, if there is one."""
+        self.promised -= self.to_cache.pop(block_id, 0)
+
+    def report(self, cached: frozenset[int]) -> bool:
+        """Take in what is cached now; return whether that is news."""
+        is_news = cached != self.cached
+        self.cached = cached
+        for block_id in cached & self.to_cache.keys():
+            self.withdraw(block_id)
+        self.to_uncache &= cached
+        return is_news
+
+    def forget_orders(self) -> None:
+        self.to_cache.clear()
+        self.to_uncache.clear()
+        self.promised = 0
+
+
 @dataclass(slots=True, eq=False)
 class Node:
     """A DataNode that has registered.
@@ -179,6 +236,7 @@ class Node:
     recovery_orders: deque[RecoveryOrder] = field(default_factory=deque)
     storages: dict[str, NodeStorage] = field(default_factory=dict)
     drain: Drain = field(default_factory=Drain)
+    cache: NodeCache = field(default_factory=NodeCache)
 
     @property
     def is_retired(self) -> bool:
@@ -197,6 +255,7 @@ class Node:
         self.forget_claim()
         self.copy_orders.clear()
         self.recovery_orders.clear()
+        self.cache.forget_orders()
 
     def forget_claim(self) -> None:
         """Forget which NameNode it obeys, and what it is still to do."""

@@ -65,6 +65,7 @@ def apply_secrets(secrets: state.Secrets, op: SecretsOp) -> None:
 
 
 def apply_cache(cache: state.CacheState, op: CacheOp) -> None:
+    cache.changes += 1
     match op:
         case ops.AddCacheDirective(directive=directive):
             _pool(cache, directive.pool or "")

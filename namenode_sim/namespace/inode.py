@@ -203,9 +203,10 @@ class INodeFile:
 
     def length(self) -> int:
         """Return the file's length in bytes, a last block under construction included."""
-        return sum(
-            length for _, length, _ in file_numbers.PACKED_BLOCK.iter_unpack(self.packed_blocks)
-        )
+        total = 0
+        for _, length, _ in file_numbers.PACKED_BLOCK.iter_unpack(self.packed_blocks):
+            total += length
+        return total
 
     def changed(self, packed_blocks: bytes, traits: FileTraits) -> "INodeFile":
         """Return what the file would be with other blocks and traits; it is linked to nothing."""

@@ -52,11 +52,15 @@ class Secrets:
 
 @dataclass(slots=True)
 class CacheState:
-    """Centralized cache management: pools by name, directives by id, every field set."""
+    """Centralized cache management: pools by name, directives by id, every field set.
+
+    ``changes`` counts the edits, for those that look whether there was one.
+    """
 
     next_directive_id: int = 1
     pools: dict[str, values.CachePool] = field(default_factory=dict)
     directives: dict[int, values.CacheDirective] = field(default_factory=dict)
+    changes: int = field(default=0, compare=False)
 
 
 class EcState(IntEnum):

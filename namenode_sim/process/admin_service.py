@@ -31,6 +31,9 @@ log = structlog.get_logger()
 LOG_FOLDERS: Final = ("HADOOP_LOG_DIR", "LOGS_DIRECTORY")
 """The variables that name the directory of logs: Hadoop's, and systemd's for LogsDirectory=."""
 
+LINES_AT_ONCE: Final = 200
+"""After this number of lines of a file of metaSave other calls are served."""
+
 Save = Callable[[int, int], Awaitable[bool]]
 """Saves an image, unless the newest is younger than the seconds and lacks at most the edits given.
 
@@ -92,8 +95,13 @@ class AdminService:
             target = _log_file(request.filename)
         except FsError as error:
             raise RemoteFault(error.java_class, error.message) from error
-        text = "".join(f"{line}\n" for line in meta_save(self.scene(call)))
+        lines = list[str]()
+        for line in meta_save(self.scene(call)):
+            lines.append(f"{line}\n")
+            if len(lines) % LINES_AT_ONCE == 0:
+                await asyncio.sleep(0)
         try:
+            text = "".join(lines)
             await asyncio.to_thread(target.write_text, text, "utf-8", "backslashreplace")
         except OSError as problem:
             raise RemoteFault(IO_EXCEPTION, f"{target} was not written: {problem}") from problem

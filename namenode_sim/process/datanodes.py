@@ -14,6 +14,7 @@ from ha.rpc.protocol import RpcProtocol
 from journal.model import NamespaceInfo
 from namenode_sim.blocks.safemode import SafeModeRules
 from namenode_sim.blocks.state import BlockState
+from namenode_sim.datanode_protocol.cache_watch import CacheRules
 from namenode_sim.datanode_protocol.hosts import HostFiles
 from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules, Standing
 from namenode_sim.datanode_protocol.leaving import LeavingRules
@@ -74,6 +75,9 @@ def keeper_rules(conf: Configuration, info: NamespaceInfo) -> KeeperRules:
             maintained_least=conf.get(keys_hosts.MAINTAINED_LEAST),
             look_seconds=conf.get(keys_hosts.LOOK),
             most_at_once=conf.get(keys_hosts.MOST_AT_ONCE),
+        ),
+        cache=CacheRules(
+            enabled=conf.get(keys.CACHING), interval_seconds=conf.get(keys.CACHE_SCAN)
         ),
         reject_unresolved=conf.get(keys_hosts.REJECT_UNRESOLVED),
         deletions_at_once=max(deletions, round(DELETIONS_A_SECOND * heartbeat)),

@@ -51,6 +51,10 @@ class NameNode:
     deaf: int = 0
     """This number of reports of damage is refused."""
     recoveries: list[pb.CommitBlockSynchronizationRequestProto] = field(default_factory=list)
+    cached: list[list[int]] = field(default_factory=list)
+    """What each cache report has named."""
+    is_old: bool = False
+    """It does not know cache reports."""
 
     async def version(self, _: Call, __: nn.VersionRequestProto) -> nn.VersionResponseProto:
         stored = nn.StorageInfoProto(
@@ -118,6 +122,14 @@ class NameNode:
         self.holders.extend(at.id.datanodeUuid for one in request.blocks for at in one.locs)
         return pb.ReportBadBlocksResponseProto()
 
+    async def cache_report(
+        self, _: Call, request: pb.CacheReportRequestProto
+    ) -> pb.CacheReportResponseProto:
+        self.cached.append(list(request.blocks))
+        if self.is_old:
+            raise RemoteFault(IO_EXCEPTION, "no such method")
+        return pb.CacheReportResponseProto()
+
     async def commit(
         self, _: Call, request: pb.CommitBlockSynchronizationRequestProto
     ) -> pb.CommitBlockSynchronizationResponseProto:
@@ -136,6 +148,7 @@ class NameNode:
                     pb.BlockReceivedAndDeletedRequestProto, self.incremental
                 ),
                 "reportBadBlocks": Method(pb.ReportBadBlocksRequestProto, self.bad_blocks),
+                "cacheReport": Method(pb.CacheReportRequestProto, self.cache_report),
                 "errorReport": Method(pb.ErrorReportRequestProto, self.error),
                 "commitBlockSynchronization": Method(
                     pb.CommitBlockSynchronizationRequestProto, self.commit
@@ -163,6 +176,7 @@ def settings(
     *,
     tolerated: int = 0,
     split_blocks: int = 1_000_000,
+    locked_memory: int = 0,
 ) -> DataNodeSettings:
     here = HostPort("127.0.0.1", 0)
     return DataNodeSettings(
@@ -177,7 +191,8 @@ def settings(
         host_name="127.0.0.1",
         kept_free=0,
         tolerated=tolerated,
-        rhythm=Rhythm(heartbeat_seconds=0.05, report_seconds=3600, split_blocks=split_blocks),
+        locked_memory=locked_memory,
+        rhythm=Rhythm(0.05, 3600, split_blocks, cache_report_seconds=0.05),
         limits=LIMITS,
     )
 

@@ -27,8 +27,8 @@ def volume(folder: Path, name: str = "DS-1", storage_type: str = "DISK") -> Volu
     return made
 
 
-async def store(*volumes: Volume, kept_free: int = 0) -> Store:
-    made = Store(Volumes(volumes, kept_free=kept_free))
+async def store(*volumes: Volume, kept_free: int = 0, locked_memory: int = 0) -> Store:
+    made = Store(Volumes(volumes, kept_free=kept_free), locked_memory=locked_memory)
     await made.load()
     return made
 

@@ -96,8 +96,9 @@ async def test_a_heartbeat(
 ) -> None:
     use = StorageUse(SSD, "SSD", capacity=100, used=30, remaining=50)
     condition = namenode_client.Condition(
-        [use], failed, transfers=4, connections=5, last_failure=1.5, lost_bytes=6
-    )
+        [use], failed, transfers=4, connections=5, last_failure=1.5, lost_bytes=6,
+        memory_bytes=8192, memory_used=4096,
+    )  # fmt: skip
     await calls.heartbeat(WHO, condition, wants_lease=wants_lease)
     summary = pb.VolumeFailureSummaryProto(
         failedStorageLocations=failed, lastVolumeFailureDate=1500, estimatedCapacityLostTotal=6
@@ -113,6 +114,8 @@ async def test_a_heartbeat(
         xmitsInProgress=4,
         xceiverCount=5,
         failedVolumes=len(failed),
+        cacheCapacity=8192,
+        cacheUsed=4096,
         requestFullBlockReportLease=wants_lease,
         volumeFailureSummary=summary if failed else None,
     )  # fmt: skip

@@ -245,6 +245,11 @@ NAMENODE_CORES: Final[dict[str, Core]] = {
         ("tests/namenode_sim/client_protocol/test_cache_calls.py",),
         NO_WORLDS,
     ),
+    "cache-scan": Core(
+        ("namenode_sim/cache/rescan.py", "namenode_sim/namespace/caching.py"),
+        ("tests/namenode_sim/cache", "tests/namenode_sim/client_protocol/test_cache_calls.py"),
+        NO_WORLDS,
+    ),
     "edits": Core(
         (
             "namenode_sim/edits/admin_codec.py",

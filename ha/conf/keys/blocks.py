@@ -128,3 +128,13 @@ CORRUPT_AT_ONCE = Key(
     "after a takeover corrupt replicas are deleted before all DataNodes have reported; Hadoop's "
     "default is true",
 )
+
+# --- centralized cache -------------------------------------------------------------------------
+CACHING = Key("dfs.namenode.caching.enabled", flag, "true", _G, "cache directives are carried out")
+CACHE_SCAN = Key(
+    "dfs.namenode.path.based.cache.refresh.interval.ms",
+    _ms,
+    "30000",
+    _G,
+    "so often all cache directives are looked through; after a change of one at once",
+)

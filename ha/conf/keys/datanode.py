@@ -66,6 +66,20 @@ SCAN_PERIOD_HOURS = Key(
     _G,
     "all blocks are read again so often; negative = never, 0 = 504",
 )
+LOCKED_MEMORY = Key(
+    "dfs.datanode.max.locked.memory",
+    size,
+    "0",
+    _G,
+    "bytes of memory for blocks of cache directives; 0 = none are cached here",
+)
+CACHE_REPORT_INTERVAL = Key(
+    "dfs.cachereport.intervalMsec",
+    duration("ms", zero=False),
+    "10000",
+    _G,
+    "DataNodes report so often which blocks they have in memory",
+)
 BLOCK_TOKENS = Key(
     "dfs.block.access.token.enable",
     flag,

@@ -33,7 +33,9 @@ _SNAPSHOTS = (
 
 _REASONS: Mapping[str, str] = {
     "nnha's NameNode always takes Hadoop's default": """
-        dfs.corruptfilesreturned.max dfs.namenode.max-lock-hold-to-release-lease-ms""",
+        dfs.corruptfilesreturned.max dfs.namenode.list.cache.directives.num.responses
+        dfs.namenode.list.cache.pools.num.responses
+        dfs.namenode.max-lock-hold-to-release-lease-ms""",
     _NOT_OF_FILES: """
         dfs.data.transfer.protection dfs.datanode.balance.bandwidthPerSec
         dfs.datanode.data.dir.perm dfs.datanode.handler.count dfs.datanode.https.address
@@ -41,7 +43,7 @@ _REASONS: Mapping[str, str] = {
         dfs.datanode.use.datanode.hostname
         dfs.namenode.avoid.read.stale.datanode dfs.namenode.avoid.write.stale.datanode
         dfs.namenode.blocks.per.postponedblocks.rescan
-        dfs.namenode.path.based.cache.refresh.interval.ms dfs.namenode.redundancy.interval.seconds
+        dfs.namenode.redundancy.interval.seconds
         dfs.namenode.startup.delay.block.deletion.sec""",
     _SAFE_MODE_LOOKS: """
         dfs.namenode.replqueue.threshold-pct dfs.namenode.safemode.recheck.interval""",

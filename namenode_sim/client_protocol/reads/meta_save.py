@@ -10,8 +10,11 @@ from namenode_sim.namespace.inode import full_path
 
 
 def meta_save(scene: Scene) -> Iterator[str]:
-    """Yield the lines, in Hadoop's order and with its headings."""
-    blocks, nodes = scene.cluster.blocks, scene.cluster.nodes.values()
+    """Yield the lines, in Hadoop's order and with its headings.
+
+    Others may be served in between; what has changed by then is left out.
+    """
+    blocks, nodes = scene.cluster.blocks, tuple(scene.cluster.nodes.values())
     inodes, total = len(scene.namespace.tree.inodes), blocks.map.block_count()
     alive = sum(node.alive for node in nodes)
     objects = f"{inodes + total} total filesystem objects"
@@ -22,18 +25,28 @@ def meta_save(scene: Scene) -> Iterator[str]:
     count = sum(blocks.needed.size(priority) for priority in lacking)
     yield f"Metasave: Blocks waiting for reconstruction: {count}"
     for priority in lacking:
-        yield from (_block(scene, slot) for slot in blocks.needed.listed(priority))
+        yield from _needed(scene, priority)
     yield f"Metasave: Blocks currently missing: {blocks.needed.size(Priority.MISSING)}"
-    yield from (_block(scene, slot) for slot in blocks.needed.listed(Priority.MISSING))
+    yield from _needed(scene, Priority.MISSING)
     yield "Mis-replicated blocks that have been postponed:"
-    yield from (_block(scene, slot) for slot in blocks.rechecks.postponed)
+    for slot in tuple(blocks.rechecks.postponed):
+        if slot in blocks.rechecks.postponed:
+            yield _block(scene, slot)
     orders = list(blocks.invalidations)
     storages = {number for number, *_ in orders}
     yield f"Metasave: Blocks {len(orders)} waiting deletion from {len(storages)} storages."
     for number, block_id, stamp, _ in orders:
-        yield f"{scene.cluster.place(number)[0].id.transfer_address} blk_{block_id}_{stamp}"
+        if place := scene.cluster.find_place(number):
+            yield f"{place[0].id.transfer_address} blk_{block_id}_{stamp}"
     yield f"Metasave: Number of datanodes: {len(nodes)}"
     yield from (_datanode(node) for node in nodes)
+
+
+def _needed(scene: Scene, priority: Priority) -> Iterator[str]:
+    needed = scene.cluster.blocks.needed
+    for slot in needed.listed(priority):
+        if needed.priority(slot) is priority:
+            yield _block(scene, slot)
 
 
 def _block(scene: Scene, slot: Slot) -> str:

@@ -20,6 +20,13 @@ from namenode_sim.client_protocol.words.paths import is_valid_name
 from namenode_sim.client_protocol.words.permissions import READ, WRITE
 from namenode_sim.edits import ops
 from namenode_sim.edits.values import CacheDirective
+from namenode_sim.namespace.caching import (
+    KnownDirective,
+    KnownPool,
+    directives_of,
+    has_expired,
+    pools_of,
+)
 from namenode_sim.namespace.retry_cache import DirectiveAdded
 
 _FORCE: Final = 1
@@ -97,7 +104,7 @@ def listed(
     scene: Scene, request: calls.ListCacheDirectivesRequestProto
 ) -> calls.ListCacheDirectivesResponseProto:
     """Return the directives behind an id that fit the filter and whose pool may be read."""
-    wanted, known = request.filter, cache_pools.directives_of(scene)
+    wanted, known = request.filter, directives_of(scene.namespace)
     if wanted.HasField("path"):
         _checked_path(wanted.path)
     if wanted.HasField("replication"):
@@ -112,7 +119,7 @@ def listed(
         for directive in map(known.__getitem__, numbers)
         if (not wanted.HasField("pool") or directive.pool == wanted.pool)
         and (not wanted.HasField("path") or directive.path == wanted.path)
-        and cache_pools.may(scene.caller, cache_pools.pools_of(scene)[directive.pool], READ)
+        and cache_pools.may(scene.caller, pools_of(scene.namespace)[directive.pool], READ)
     ]
     elements = [_entry(scene, directive) for directive in fitting[: cache_pools.LISTED]]
     return calls.ListCacheDirectivesResponseProto(
@@ -120,9 +127,8 @@ def listed(
     )
 
 
-def _entry(scene: Scene, directive: cache_pools.KnownDirective) -> CacheDirectiveEntryProto:
-    expired = cache_pools.has_expired(directive, scene.now_ms)
-    files, size = (0, 0) if expired else cache_pools.need_of(scene, directive.path)
+def _entry(scene: Scene, directive: KnownDirective) -> CacheDirectiveEntryProto:
+    counted = cache_pools.statistics_of(scene, directive)
     return CacheDirectiveEntryProto(
         info=CacheDirectiveInfoProto(
             id=directive.id,
@@ -134,19 +140,19 @@ def _entry(scene: Scene, directive: cache_pools.KnownDirective) -> CacheDirectiv
             ),
         ),
         stats=CacheDirectiveStatsProto(
-            bytesNeeded=size * directive.replication,
-            bytesCached=0,
-            filesNeeded=files,
-            filesCached=0,
-            hasExpired=expired,
+            bytesNeeded=counted.bytes_needed,
+            bytesCached=counted.bytes_cached,
+            filesNeeded=counted.files_needed,
+            filesCached=counted.files_cached,
+            hasExpired=has_expired(directive, scene.now_ms),
         ),
     )
 
 
-def _by_id(scene: Scene, number: int) -> cache_pools.KnownDirective:
+def _by_id(scene: Scene, number: int) -> KnownDirective:
     if number <= 0:
         raise invalid_request("Invalid negative ID.")
-    directive = cache_pools.directives_of(scene).get(number)
+    directive = directives_of(scene.namespace).get(number)
     if directive is None:
         raise invalid_request(f"No directive with ID {number} found.")
     return directive
@@ -166,15 +172,13 @@ def _checked_replication(replication: int) -> int:
     return short
 
 
-def _check_limit(
-    scene: Scene, path: str, replication: int, pool: cache_pools.KnownPool, flags: int
-) -> None:
+def _check_limit(scene: Scene, path: str, replication: int, pool: KnownPool, flags: int) -> None:
     refusal = cache_pools.over_limit(scene, pool, path, replication)
     if refusal is not None and not flags & _FORCE:
         raise refusal
 
 
-def _expiration(scene: Scene, info: CacheDirectiveInfoProto, pool: cache_pools.KnownPool) -> int:
+def _expiration(scene: Scene, info: CacheDirectiveInfoProto, pool: KnownPool) -> int:
     """Return when a directive ends, in milliseconds since 1970; raise FsError."""
     if not info.HasField("expiration"):
         return scene.now_ms + pool.max_relative_expiry
@@ -188,7 +192,7 @@ def _expiration(scene: Scene, info: CacheDirectiveInfoProto, pool: cache_pools.K
     return asked.millis
 
 
-def _check_expiry(relative_ms: int, shown: str, pool: cache_pools.KnownPool) -> None:
+def _check_expiry(relative_ms: int, shown: str, pool: KnownPool) -> None:
     if relative_ms > cache_pools.LONGEST_MS:
         raise invalid_request(f"Expiration {shown} is too far in the future!")
     if relative_ms > pool.max_relative_expiry:

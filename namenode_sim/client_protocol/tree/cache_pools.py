@@ -3,8 +3,8 @@
 See docs/reference/namenode.md#centralized-cache.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Final, Protocol, cast
+from collections import defaultdict
+from typing import Final
 
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import CachePoolEntryProto, CachePoolInfoProto, CachePoolStatsProto
@@ -14,7 +14,15 @@ from namenode_sim.client_protocol.words.new_inodes import MODE_BITS
 from namenode_sim.client_protocol.words.permissions import ACTIONS, READ, check_superuser
 from namenode_sim.edits import ops
 from namenode_sim.edits.values import CachePool
-from namenode_sim.namespace import inode
+from namenode_sim.namespace.caching import (
+    KnownDirective,
+    KnownPool,
+    Statistics,
+    covered,
+    directives_of,
+    has_expired,
+    pools_of,
+)
 
 UNLIMITED: Final = 2**63 - 1
 LONGEST_MS: Final = UNLIMITED // 4
@@ -24,48 +32,6 @@ LISTED: Final = 100
 """dfs.namenode.list.cache.pools.num.responses, and that of directives."""
 
 _DEFAULT_MODE = 0o755
-
-
-class KnownPool(Protocol):
-    """A pool of the namespace, all of whose fields are set."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def owner(self) -> str: ...
-    @property
-    def group(self) -> str: ...
-    @property
-    def mode(self) -> int: ...
-    @property
-    def limit(self) -> int: ...
-    @property
-    def max_relative_expiry(self) -> int: ...
-    @property
-    def default_replication(self) -> int: ...
-
-
-class KnownDirective(Protocol):
-    """A directive of the namespace, all of whose fields are set."""
-
-    @property
-    def id(self) -> int: ...
-    @property
-    def path(self) -> str: ...
-    @property
-    def replication(self) -> int: ...
-    @property
-    def pool(self) -> str: ...
-    @property
-    def expiration(self) -> int: ...
-
-
-def pools_of(scene: Scene) -> Mapping[str, KnownPool]:
-    return cast("Mapping[str, KnownPool]", scene.namespace.cache.pools)
-
-
-def directives_of(scene: Scene) -> Mapping[int, KnownDirective]:
-    return cast("Mapping[int, KnownDirective]", scene.namespace.cache.directives)
 
 
 def may(caller: Caller, pool: KnownPool, access: int) -> bool:
@@ -91,41 +57,39 @@ def found(scene: Scene, name: str) -> KnownPool:
     """Return the pool of a directive; raise FsError."""
     if not name:
         raise invalid_request("Invalid empty pool name.")
-    pool = pools_of(scene).get(name)
+    pool = pools_of(scene.namespace).get(name)
     if pool is None:
         raise invalid_request(f"Unknown pool {name}")
     return pool
 
 
-def need_of(scene: Scene, path: str) -> tuple[int, int]:
-    """Return how many files a directive covers, and their bytes: one, or those in a directory."""
-    node = scene.namespace.tree.find(path)
-    nodes: Iterable[inode.INode | None] = (node,)
-    if isinstance(node, inode.INodeDirectory):
-        nodes = node.children.values()
-    lengths = [one.length() for one in nodes if isinstance(one, inode.INodeFile)]
-    return len(lengths), sum(lengths)
+def statistics_of(scene: Scene, directive: KnownDirective) -> Statistics:
+    """Return what the last scan has counted of a directive; of a new one what it needs."""
+    if has_expired(directive, scene.now_ms):
+        return Statistics()
+    counted = scene.cluster.cache.of(directive)
+    return counted or need_of(scene, directive.path, directive.replication)
 
 
-def has_expired(directive: KnownDirective, now_ms: int) -> bool:
-    return directive.expiration < now_ms
+def need_of(scene: Scene, path: str, replication: int) -> Statistics:
+    """Return the files at a path, and their bytes with that number of replicas."""
+    lengths = [one.length() for one in covered(scene.namespace, path)]
+    return Statistics(len(lengths), sum(lengths) * replication)
 
 
-def needed_in(scene: Scene, name: str) -> tuple[int, int]:
-    """Return files and bytes, with their replicas, that a pool's directives want cached."""
-    files = size = 0
-    for directive in directives_of(scene).values():
-        if directive.pool == name and not has_expired(directive, scene.now_ms):
-            covered, length = need_of(scene, directive.path)
-            files, size = files + covered, size + length * directive.replication
-    return files, size
+def statistics_of_pools(scene: Scene) -> defaultdict[str, Statistics]:
+    """Return the sums over the directives of each pool."""
+    sums: defaultdict[str, Statistics] = defaultdict(Statistics)
+    for directive in directives_of(scene.namespace).values():
+        sums[directive.pool] += statistics_of(scene, directive)
+    return sums
 
 
 def add(scene: Scene, request: calls.AddCachePoolRequestProto) -> EditPlan:
     """Create a pool, by the superuser; its owner is the caller unless another is named."""
     check_superuser(scene.caller)
     given = _checked(request.info)
-    if given.name in pools_of(scene):
+    if given.name in pools_of(scene.namespace):
         raise invalid_request(f"Cache pool {given.name} already exists.")
     caller = scene.caller
     pool = CachePool(
@@ -145,7 +109,7 @@ def add(scene: Scene, request: calls.AddCachePoolRequestProto) -> EditPlan:
 def modify(scene: Scene, request: calls.ModifyCachePoolRequestProto) -> EditPlan:
     check_superuser(scene.caller)
     given = _checked(request.info)
-    if given.name not in pools_of(scene):
+    if given.name not in pools_of(scene.namespace):
         raise invalid_request(f"Cache pool {given.name} does not exist.")
     op = ops.ModifyCachePool(given, scene.caller.rpc)
     return EditPlan((op,), calls.ModifyCachePoolResponseProto)
@@ -155,7 +119,7 @@ def remove(scene: Scene, request: calls.RemoveCachePoolRequestProto) -> EditPlan
     """Remove a pool and its directives."""
     check_superuser(scene.caller)
     _check_name(request.poolName)
-    if request.poolName not in pools_of(scene):
+    if request.poolName not in pools_of(scene.namespace):
         raise invalid_request(f"Cannot remove non-existent cache pool {request.poolName}")
     op = ops.RemoveCachePool(request.poolName, scene.caller.rpc)
     return EditPlan((op,), calls.RemoveCachePoolResponseProto)
@@ -165,20 +129,25 @@ def listed(
     scene: Scene, request: calls.ListCachePoolsRequestProto
 ) -> calls.ListCachePoolsResponseProto:
     """Return pools by name; of those that the caller may not read, nothing but the name."""
-    pools = pools_of(scene)
+    pools = pools_of(scene.namespace)
     names = sorted(name for name in pools if name > request.prevPoolName)
-    entries = [_entry(scene, pools[name]) for name in names[:LISTED]]
+    sums = statistics_of_pools(scene)
+    entries = [_entry(scene, pools[name], sums[name]) for name in names[:LISTED]]
     return calls.ListCachePoolsResponseProto(entries=entries, hasMore=len(names) > LISTED)
 
 
-def _entry(scene: Scene, pool: KnownPool) -> CachePoolEntryProto:
+def _entry(scene: Scene, pool: KnownPool, counted: Statistics) -> CachePoolEntryProto:
+    readable = may(scene.caller, pool, READ)
+    shown = counted if readable else Statistics()
     stats = CachePoolStatsProto(
-        bytesNeeded=0, bytesCached=0, bytesOverlimit=0, filesNeeded=0, filesCached=0
+        bytesNeeded=shown.bytes_needed,
+        bytesCached=shown.bytes_cached,
+        bytesOverlimit=max(0, shown.bytes_needed - pool.limit),
+        filesNeeded=shown.files_needed,
+        filesCached=shown.files_cached,
     )
-    if not may(scene.caller, pool, READ):
+    if not readable:
         return CachePoolEntryProto(info=CachePoolInfoProto(poolName=pool.name), stats=stats)
-    stats.filesNeeded, stats.bytesNeeded = needed_in(scene, pool.name)
-    stats.bytesOverlimit = max(0, stats.bytesNeeded - pool.limit)
     info = CachePoolInfoProto(
         poolName=pool.name,
         ownerName=pool.owner,
@@ -224,11 +193,11 @@ def over_limit(scene: Scene, pool: KnownPool, path: str, replication: int) -> Fs
     """Return the refusal of a directive that would want more than is left of its pool's limit."""
     if pool.limit == UNLIMITED:
         return None  # without a look at what is needed
-    _, size = need_of(scene, path)
-    left = pool.limit - needed_in(scene, pool.name)[1]
-    if size * replication <= left:
+    need = need_of(scene, path, replication).bytes_needed
+    left = pool.limit - statistics_of_pools(scene)[pool.name].bytes_needed
+    if need <= left:
         return None
     return invalid_request(
-        f"Caching path {path} of size {size} bytes at replication {replication} would exceed pool "
-        f"{pool.name}'s remaining capacity of {left} bytes."
+        f"Caching path {path} of size {need // replication} bytes at replication {replication} "
+        f"would exceed pool {pool.name}'s remaining capacity of {left} bytes."
     )

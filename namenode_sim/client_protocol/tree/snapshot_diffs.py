@@ -7,6 +7,7 @@ then so that others are served, and return the answer.
 from collections.abc import Generator, Iterator, MutableSequence
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import itemgetter
 from typing import Final
 
 from hadoop.proto import client_snapshots_pb2 as pb
@@ -85,13 +86,17 @@ def report(scene: Scene, request: pb.GetSnapshotDiffReportRequestProto) -> Repor
         for change in compared.span.changes():
             if change is not None:
                 renames.note(change)
-                changes.append(change)
+                changes.append((_in_hadoops_order(change), change))
             if compared.is_pause():
                 yield
                 _check_there(scene, request)
-        changes.sort(key=_in_hadoops_order)
-        for change in changes:
-            answer.diffReportEntries.extend(_entries(change, renames, forward=compared.forward))
+        changes.sort(key=itemgetter(0))
+        for _, change in changes:
+            for entry in _entries(change, renames, forward=compared.forward):
+                answer.diffReportEntries.append(entry)
+                if compared.is_pause():  # one directory may have a million
+                    yield
+                    _check_there(scene, request)
     return pb.GetSnapshotDiffReportResponseProto(diffReport=answer)
 
 
@@ -204,7 +209,9 @@ def _compared(scene: Scene, request: Request) -> Generator[None, None, Compared 
     states = [_state(scene, root, name) for name in (request.fromSnapshot, request.toSnapshot)]
     if not scene.caller.exempt:
         for state in states:
-            yield from _check_readable(scene, top, state)
+            for _ in _check_readable(scene, top, state):
+                yield
+                _check_there(scene, request)
     if states[0] == states[1]:
         return None
     return Compared(root, Span(top, min(states), max(states)), forward=states[0] < states[1])
@@ -242,7 +249,7 @@ def _state(scene: Scene, root: INodeDirectory, name: str) -> int:
     )
 
 
-def _check_readable(scene: Scene, top: INodeDirectory, state: int) -> Generator[None, None, None]:
+def _check_readable(scene: Scene, top: INodeDirectory, state: int) -> Iterator[None]:
     """Raise FsError unless the caller may list all directories of a state."""
     for count, sight in enumerate(look(top, top.name, state).subtree(), 1):
         if isinstance(sight.node, INodeDirectory):

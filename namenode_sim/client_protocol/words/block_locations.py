@@ -153,7 +153,7 @@ def block_at(
     )
     for node, storage in places:
         answer.locs.append(info_of(node, scene.now, scene.now_ms))
-        answer.isCached.append(False)
+        answer.isCached.append(block.block_id in node.cache.cached)
         answer.storageTypes.append(hdfs_types_pb2.StorageTypeProto.ValueType(int(storage.type)))
         answer.storageIDs.append(storage.uuid)
     return answer

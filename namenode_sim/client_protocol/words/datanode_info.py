@@ -38,6 +38,8 @@ def info_of(node: Node, now: float, now_ms: int) -> DatanodeInfoProto:
         nonDfsUsed=non_dfs_used,
         lastUpdate=max(0, now_ms - int((now - node.last_heard) * 1000)),
         lastUpdateMonotonic=max(0, int(node.last_heard * 1000)),
+        cacheCapacity=node.cache.capacity,
+        cacheUsed=node.cache.used,
         xceiverCount=node.transceivers,
         location=node.rack,
         adminState=DatanodeInfoProto.AdminState.ValueType(int(node.admin)),

@@ -103,11 +103,11 @@ def _check_one(scene: Scene, directory: inode.INodeDirectory, added: Use) -> Non
 
 def prefixed(count: int) -> str:
     """Return bytes as Hadoop writes them (StringUtils.TraditionalBinaryPrefix.long2String)."""
-    power = min((count.bit_length() - 1) // 10, len(_PREFIXES)) if count else 0
-    if power == 0:
+    if count < 1024:
         return f"{count} B"
+    power = (count.bit_length() - 1) // 10
     whole, rest = divmod(count, 1 << 10 * power)
     text = f"{count / (1 << 10 * power):.2f}" if rest else str(whole)
-    if text.startswith("1024") and power < len(_PREFIXES):
+    if text.startswith("1024"):
         power, text = power + 1, f"{count / (1 << 10 * (power + 1)):.2f}"
     return f"{text} {_PREFIXES[power - 1]}B"

@@ -7,6 +7,7 @@ from namenode_sim.namespace.file_numbers import PACKED_BLOCK
 from namenode_sim.namespace.inode import FileDiff, FileHistory, INode, INodeFile
 from namenode_sim.namespace.snapshots import diffs as snapshots_diffs
 from namenode_sim.namespace.tree import Tree
+from namenode_sim.namespace.usage import Usage
 
 
 @dataclass(slots=True)
@@ -15,18 +16,21 @@ class Reclaim:
 
     ``dropping`` is the snapshot that is being deleted, CURRENT if none is.  ``removed`` are inodes
     that nothing holds any more, ``abandoned`` open files that may have left the current tree.
-    ``watch`` hears of each file whose blocks may go.
+    ``watch`` hears of each file whose blocks may go, ``usage`` of those that the tree still has.
     """
 
     watch: BlockWatch | None
     dropping: int = snapshots_diffs.CURRENT
     removed: list[INode] = field(default_factory=list)
     abandoned: list[INodeFile] = field(default_factory=list)
+    usage: Usage | None = None
 
     def touch(self, file: INodeFile) -> None:
         """Note that a file is about to let go of something."""
         if self.watch is not None:
             self.watch.touch(file)
+        if self.usage is not None and self.usage.live and snapshots_diffs.is_current(file):
+            self.usage.touch(file)
 
     def finish(self, tree: Tree) -> None:
         """Take the inodes out of the map, and leases from what was abandoned."""

@@ -172,10 +172,10 @@ def _delete(
         if step.parent is None:
             break
         step = step.parent
-    context = Reclaim(tree.watch, dropping=snapshot.id)
+    context = Reclaim(tree.watch, dropping=snapshot.id, usage=tree.usage)
     run(clean(context, directory, snapshot.id, prior))
     context.finish(tree)
-    tree.usage.clear()
+    tree.usage.held.clear()
     taken.remove(snapshot)
     directory.mtime = max(directory.mtime, op.mtime or 0)
 

@@ -164,6 +164,7 @@ QUOTED = re.compile(r"(?<![\w.])((?:dfs|fs|hadoop(?!\.proto\.)|ipc|io)(?:\.[a-z]
 TOLD = {
     "dfs.content-summary.limit",
     "dfs.corruptfilesreturned.max",
+    "dfs.namenode.list.cache.pools.num.responses",
     "dfs.namenode.max-lock-hold-to-release-lease-ms",
 }
 """Named to say how nnha differs, or whose default a limit is."""

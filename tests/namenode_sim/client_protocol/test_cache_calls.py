@@ -10,6 +10,7 @@ from hadoop.proto.hdfs_types_pb2 import CacheDirectiveEntryProto, CachePoolStats
 from namenode_sim.client_protocol.tree import cache_pools
 from namenode_sim.edits.ops import AddCacheDirective, AddCachePool, ModifyCacheDirective
 from namenode_sim.edits.values import CacheDirective, CachePool
+from namenode_sim.namespace.caching import directives_of, has_expired
 from tests.namenode_sim.client_protocol import datanodes_in_memory
 from tests.namenode_sim.client_protocol.namenode_in_memory import SUPERUSER, Fields, Served, serve
 
@@ -153,10 +154,9 @@ async def test_each_caller_has_the_bits_of_its_own_class(
 async def test_a_directive_expires_behind_its_last_millisecond() -> None:
     served = await prepared()
     number = await add(served, "/d/a", "open")
-    scene = served.scene("hdfs")
-    directive = cache_pools.directives_of(scene)[number]
-    assert not cache_pools.has_expired(directive, directive.expiration)
-    assert cache_pools.has_expired(directive, directive.expiration + 1)
+    directive = directives_of(served.scene("hdfs").namespace)[number]
+    assert not has_expired(directive, directive.expiration)
+    assert has_expired(directive, directive.expiration + 1)
 
 
 async def test_a_time_is_judged_from_now_on() -> None:

@@ -1,5 +1,6 @@
 """metaSave: what the file says of blocks and DataNodes, and where it may lie."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ACCESS_CONTROL, IO_EXCEPTION
 from namenode_sim.blocks.needed import Priority
+from namenode_sim.process import admin_service
 from tests.namenode_sim.client_protocol import datanodes_in_memory
 from tests.namenode_sim.client_protocol.namenode_in_memory import serve
 from tests.namenode_sim.client_protocol.recovering_datanodes import without_replicas
@@ -43,6 +45,32 @@ async def test_the_file_has_blocks_without_replicas_orders_and_datanodes(
     assert "Metasave: Blocks 0 waiting deletion from 0 storages." in text
     assert len(lines[lines.index("Metasave: Number of datanodes: 3") + 1 :]) == 3
     assert "/default-rack NORMAL capacity: " in lines[-1]
+
+
+async def test_others_are_served_in_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of DataNodes and a hundred blocks; one block and one storage go meanwhile."""
+    monkeypatch.setenv("HADOOP_LOG_DIR", str(tmp_path))
+    monkeypatch.setattr(admin_service, "LINES_AT_ONCE", 5)
+    served = datanodes_in_memory.with_datanodes(serve())
+    blocks = served.cluster.blocks
+    first, second = await datanodes_in_memory.written(served, "/f", 10, 20)
+    for block in (first, second):
+        slot = blocks.map.find(block.blockId)
+        assert slot is not None
+        blocks.needed.put(slot, Priority.MISSING)
+        blocks.rechecks.postpone(slot)
+    saving = asyncio.create_task(served.call("metaSave", filename="meta.txt"))
+    await asyncio.sleep(0)
+    await served.call("delete", src="/f", recursive=False)
+    node = served.cluster.nodes["d1"]
+    served.cluster.remove_storage(node, next(iter(node.storages.values())))
+    await saving
+    text = (tmp_path / "meta.txt").read_text()
+    assert "Metasave: Blocks currently missing: 2" in text
+    assert "Mis-replicated blocks that have been postponed:\nMetasave" in text
+    assert text.splitlines()[-1].startswith("10.")
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "/x", "a/b", "a\0b"])

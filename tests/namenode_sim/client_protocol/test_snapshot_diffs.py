@@ -101,12 +101,32 @@ async def test_a_caller_that_may_not_list_all_of_both_is_refused(method: str) ->
         await diff(served, "s2", "", user="alice")
 
 
-async def test_others_are_served_in_between_and_a_snapshot_may_go() -> None:
+@pytest.mark.parametrize("then", [0, 1200], ids=["a walk", "many entries"])
+async def test_others_are_served_in_between_and_a_snapshot_may_go(then: int) -> None:
     served = await prepared()
-    for number in range(1200):
+    for number in range(1200 - then):
         await served.mkdirs(f"/d/m{number}")
     await served.take_snapshot("/d", "s1")
+    for number in range(then):
+        await served.mkdirs(f"/d/m{number}")
     asking = asyncio.create_task(diff(served, "s1", ""))
+    await asyncio.sleep(0)
+    assert not asking.done()
+    await served.call("deleteSnapshot", snapshotRoot="/d", snapshotName="s1")
+    with pytest.raises(RemoteFault, match="Cannot find the snapshot of directory /d with name s1"):
+        await asking
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_a_snapshot_that_goes_while_it_is_checked_is_not_compared(method: str) -> None:
+    """Only the check whether the caller may list it all takes long: the earlier state is small."""
+    served = await prepared()
+    await served.take_snapshot("/d", "s0")
+    for number in range(600):
+        await served.mkdirs(f"/d/k/{number}/m")
+    await served.call("createSnapshot", snapshotRoot="/d", snapshotName="s1")
+    fields = {"snapshotRoot": "/d", "fromSnapshot": "s0", "toSnapshot": "s1"}
+    asking = asyncio.create_task(served.call(method, user="alice", **fields))
     await asyncio.sleep(0)
     assert not asking.done()
     await served.call("deleteSnapshot", snapshotRoot="/d", snapshotName="s1")

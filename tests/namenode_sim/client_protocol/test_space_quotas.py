@@ -230,6 +230,63 @@ async def test_what_snapshots_alone_hold_counts() -> None:
     await served.call("rename", src="/out/h", dst="/q/h")
 
 
+async def test_a_snapshot_that_goes_does_not_have_the_tree_counted_anew() -> None:
+    """A walk over millions of files, in the turn of the next call."""
+    served = await prepared()
+    await served.take_snapshot("/q", "s")
+    await served.call("setReplication", src="/q/g", replication=1)
+    directory = served.namespace.tree.find("/q")
+    assert isinstance(directory, INodeDirectory)
+    before = held.use_of(served.namespace.tree, directory)
+    await served.call("deleteSnapshot", snapshotRoot="/q", snapshotName="s")
+    kept = served.namespace.tree.usage.live[directory.id]
+    assert before.space() == USED
+    assert kept.space() == USED - 10
+    assert held.use_of(served.namespace.tree, directory) == kept
+
+
+async def test_what_only_a_snapshot_has_below_a_directory_moves_with_it() -> None:
+    served = await prepared()
+    await datanodes_in_memory.written(served, "/out/d/x", 4)
+    await served.take_snapshot("/out", "s")
+    await served.call("delete", src="/out/d/x", recursive=False)
+    await limit(served, "/q", USED + 11)
+    with pytest.raises(RemoteFault, match=f"consumed = {USED + 12} B"):
+        await served.call("rename", src="/out/d", dst="/q/d")
+    await limit(served, "/q", USED + 12)
+    await served.call("rename", src="/out/d", dst="/q/d")
+
+
+@pytest.mark.parametrize("kind", [None, "DISK"])
+async def test_a_quota_of_nothing_lets_nothing_in(kind: str | None) -> None:
+    served = await prepared()
+    await served.call("setStoragePolicy", src="/out", policyName="HOT")
+    await served.create("/out/empty/new", blockSize=BLOCK)
+    await limit(served, "/out/empty", 0, kind)
+    with pytest.raises(RemoteFault, match=r"quota = 0 B"):
+        await datanodes_in_memory.add_block(served, "/out/empty/new")
+
+
+async def test_a_type_on_which_nothing_is_added_refuses_nothing() -> None:
+    """Though more is on it than its quota."""
+    served = await prepared()
+    await served.call("setStoragePolicy", src="/q/g", policyName="HOT")
+    await served.call("setStoragePolicy", src="/q/f", policyName="ALL_SSD")
+    await limit(served, "/q", 1, "DISK")
+    await served.call("setReplication", src="/q/f", replication=5)
+    with pytest.raises(RemoteFault, match="DISK on path : /q"):
+        await served.call("setReplication", src="/q/g", replication=3)
+
+
+async def test_the_last_byte_of_a_type_may_be_taken() -> None:
+    served = await prepared()
+    await served.call("setStoragePolicy", src="/q/g", policyName="HOT")
+    await limit(served, "/q", 30, "DISK")
+    await served.call("setReplication", src="/q/g", replication=3)
+    with pytest.raises(RemoteFault, match="space consumed = 40 B"):
+        await served.call("setReplication", src="/q/g", replication=4)
+
+
 async def test_an_open_file_counts_a_whole_block_and_a_closed_one_its_bytes() -> None:
     served = await prepared()
     await limit(served, "/q", 1 << 40)

@@ -27,7 +27,16 @@ from datanode.replicas.replica import received
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import DATANODE_PROTOCOL
 from ha.rpc.protocol import Call
-from namenode_sim.datanodes.commands import Command, Copy, Delete, Recover, Recovery, Transfer
+from namenode_sim.datanodes.commands import (
+    Cache,
+    Command,
+    Copy,
+    Delete,
+    Recover,
+    Recovery,
+    Transfer,
+    Uncache,
+)
 from namenode_sim.process.client_service import ClientService
 from tests.simulation.blocks.actor import CALL_SECONDS
 from tests.simulation.blocks.datanode import Datanode, Life, block, may_command
@@ -79,6 +88,8 @@ class Executor:
             case Recover(blocks=recoveries):
                 for recovery in recoveries:
                     self._life.spawn(self._recover(who, recovery))
+            case Cache() | Uncache():
+                pass  # no memory is simulated
 
     async def _copy(self, order: Copy) -> None:
         life, what = self._life, block(order.block_id, order.stamp)

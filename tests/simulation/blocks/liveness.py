@@ -1,15 +1,18 @@
 """What a world must come back to when all faults have ended."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from namenode_sim.blocks.model import RACKS, Stage
 from namenode_sim.blocks.safemode import force_exit
+from namenode_sim.datanodes.membership.admin import Kind
 from namenode_sim.datanodes.model import AdminState, StorageState
 from namenode_sim.term.role import Role
 from tests.simulation.blocks.namenode import NameNodeLife
 from tests.simulation.blocks.nemesis import NEVER
+from tests.simulation.blocks.oracle import DEAD_SECONDS
 from tests.simulation.blocks.strikes import NAMENODES
 from tests.simulation.engine.verdict import Violated
 
@@ -23,15 +26,54 @@ LEAST_SECONDS: Final = 6.0
 async def demand_order(world: "World") -> None:
     """Faults end; after a while every map says what is true."""
     _end_faults(world)
+    await _in_order(world)
+    if world.swarm.late_seconds and not _is_lossy(world):
+        await _demand_leave(world)
+
+
+async def _in_order(world: "World") -> None:
+    await _until(world, lambda: _trouble(world), "P7")
+
+
+async def _until(world: "World", trouble: Callable[[], str], invariant: str) -> None:
+    """Wait until there is no trouble any more. Raises Violated if it does not end."""
     begins = world.loop.now
     while True:
         await asyncio.sleep(1.0)
         world.look()
-        trouble = _trouble(world)
-        if not trouble and world.loop.now >= begins + LEAST_SECONDS:
+        found = trouble()
+        if not found and world.loop.now >= begins + LEAST_SECONDS:
             return
         if world.loop.now > begins + QUIET_SECONDS:
-            raise Violated("P7", f"{QUIET_SECONDS:g} s after the last fault: {trouble}")
+            raise Violated(invariant, f"{QUIET_SECONDS:g} s after the last fault: {found}")
+
+
+def _is_lossy(world: "World") -> bool:
+    blocks = world.oracle.truth.blocks.values()
+    return any(known.may_be_lost or not known.complete for known in blocks)
+
+
+async def _demand_leave(world: "World") -> None:
+    """Without faults a DataNode may go in the end, and what it had is where it is to be."""
+    drawn = world.faults.random("leaves last")
+    owner = drawn.choice(list(world.datanodes.values()))
+    wanted = [known.wanted[-1][1] for known in world.oracle.truth.blocks.values()]
+    kind = drawn.choice((Kind.DECOMMISSION, Kind.MAINTENANCE))
+    if kind is Kind.DECOMMISSION and max(wanted, default=0) >= len(world.datanodes):
+        return  # it has to stay
+    world.hosts.ask_one(owner, kind)
+    if kind is Kind.DECOMMISSION:
+        gone = lambda: f"{owner.name} may not go" if world.hosts.is_asked(owner) else ""
+        await _until(world, gone, "P9")
+        await _in_order(world)
+        return
+    off = lambda: f"{owner.name} may not be switched off" if owner.machine.runs else ""
+    await _until(world, off, "P9")
+    await asyncio.sleep(DEAD_SECONDS + LEAST_SECONDS)
+    world.hosts.serve_again(owner)
+    await _in_order(world)
+    owner.start()
+    await _in_order(world)
 
 
 def _end_faults(world: "World") -> None:
@@ -117,10 +159,12 @@ def _differs(world: "World", life: NameNodeLife) -> str:
             return f"{life.name} has {block_id} on {sorted(told)}, and it is on {sorted(there)}"
         # What a recovery left behind on a DataNode keeps copies off until its next full report.
         unclear = known.may_be_lost or world.swarm.report_seconds == NEVER
-        wanted = 0 if unclear else min(known.wanted[-1][1], len(world.datanodes))
+        running = [owner for owner in world.datanodes.values() if owner.life is not None]
+        wanted = 0 if unclear else min(known.wanted[-1][1], len(running))
         if wanted and len(there) != wanted:
             return f"{block_id} is on {sorted(there)}, {wanted} replicas are wanted"
         racks = {world.datanodes[name].rack for name in there}
-        if wanted and len(racks) < min(RACKS, wanted, world.swarm.racks):
+        most = len({owner.rack for owner in running})
+        if wanted and len(racks) < min(RACKS, wanted, most):
             return f"{block_id} is on {sorted(there)}, all on {sorted(racks)}"
     return ""

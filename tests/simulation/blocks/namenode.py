@@ -146,7 +146,7 @@ class NameNodeLife:
             clock=loop.time,
         )
         self.keeper.safe_mode.await_edits()
-        self.keeper.gone = cast(GoneStorages, _Gone(self))
+        self.keeper.gone = cast(GoneStorages, _Gone(self, self.keeper.gone))
         self.face = ClientService(
             namespace,
             self.namenode,
@@ -217,9 +217,9 @@ class NameNodeLife:
 class _Gone:
     """Storages that are gone; the oracle hears of each DataNode that is taken for dead."""
 
-    def __init__(self, life: NameNodeLife) -> None:
-        self._life, self._storages = life, GoneStorages(life.cluster)
-        self.add, self.run = self._storages.add, self._storages.run
+    def __init__(self, life: NameNodeLife, storages: GoneStorages) -> None:
+        self._life, self._storages = life, storages
+        self.add, self.run = storages.add, storages.run
 
     def add_all(self, node: Node, *, for_good: bool = False) -> None:
         if not for_good:

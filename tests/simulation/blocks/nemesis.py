@@ -21,11 +21,23 @@ former active goes on with its orders; the last that happens is a moment without
 HOST_KINDS: Final = ("decommission", "maintain")
 """A DataNode leaves: with its disks once it may, or for a while. One NameNode may hear of it later
 than the other."""
-EARLY: Final = {"long-freeze": 0.3, "decommission": 0.5, "maintain": 0.5}
+LEAVING_KINDS: Final = ("leave-by-edit", "leave-amid", "leave-rack", "leave-dead", "leave-writer")
+"""A DataNode leaves as files come to want less by an edit that may be lost; as the active changes
+with deletions under way; with its whole rack; while it is dead; with what a dead writer left."""
+EARLY: Final = {
+    "long-freeze": 0.3,
+    "decommission": 0.5,
+    "maintain": 0.5,
+    "leave-by-edit": 0.8,
+    "leave-amid": 0.7,
+    "leave-rack": 0.5,
+    "leave-dead": 0.1,
+    "leave-writer": 0.7,
+}
 """In which first part of a world an event happens that takes long."""
 NEVER: Final = 1e9
 USUAL_KINDS: Final = (*NAMENODE_KINDS, *DATANODE_KINDS, *WIDE_KINDS)
-EVENT_KINDS: Final = (*USUAL_KINDS, *AIMED_KINDS, *HOST_KINDS)
+EVENT_KINDS: Final = (*USUAL_KINDS, *AIMED_KINDS, *HOST_KINDS, *LEAVING_KINDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +50,8 @@ class Swarm:
     active. ``command_seconds``: how long DataNodes leave a command lying.  ``appending``: clients
     append and recover more than they write.  ``prepared``: whole files are there when the faults
     begin. ``recovery_seconds``: a recovery that takes longer is ordered anew. DataNodes stand on
-    ``racks`` racks.
+    ``racks`` racks.  Operators take a machine away within ``late_seconds`` after an active has said
+    that it may go; with any, they do so at the end of the world as well.
     """
 
     datanodes: int
@@ -58,13 +71,15 @@ class Swarm:
     recovery_seconds: float = 90.0
     appending: bool = False
     racks: int = 1
+    late_seconds: float = 0.0
 
     @classmethod
     def drawn(cls, seed: int) -> "Swarm":
         """Draw the options of a seed; every other one is aimed at something."""
         usual = cls._usual(seed)
         if seed % HOSTS_EACH == HOSTS_EACH - 1 and seed not in FOUND_BEFORE:
-            return _leaving(usual, Random(f"{seed} hosts"))
+            rng = Random(f"{seed} hosts")
+            return _leaving(usual, rng) if seed % LATE_EACH != LATE_EACH - 1 else _gone(usual, rng)
         if seed % 2 or seed in FOUND_BEFORE:
             return usual
         rng = Random(f"{seed} aims")
@@ -114,6 +129,8 @@ FOUND_BEFORE: Final = frozenset({5062, 51, 215})
 """Seeds that have broken something, and stay as they were."""
 HOSTS_EACH: Final = 4
 """In one of this number of worlds DataNodes leave."""
+LATE_EACH: Final = 8
+"""In one of this number of worlds they do hardly anything else."""
 SECOND_AIM: Final = 0.25
 CALM: Final = 0.7
 
@@ -142,6 +159,36 @@ def _leaving(swarm: Swarm, rng: Random) -> Swarm:
             return replace(swarm, appending=True).having(kill_client=rng.uniform(1, 3))
         case _:
             return swarm.having(kill_datanode=rng.uniform(0, 2), shrink=rng.uniform(0, 1))
+
+
+def _gone(swarm: Swarm, rng: Random) -> Swarm:
+    """Few DataNodes, of which one after another goes, often as the active changes."""
+    kind = rng.choice(LEAVING_KINDS)
+    datanodes = rng.choice((3, 4)) if kind != "leave-rack" else 4
+    replication = {
+        "leave-by-edit": datanodes,
+        "leave-dead": datanodes,
+        "leave-rack": 2,
+        "leave-writer": 1,
+    }.get(kind, rng.choice((2, 3)))
+    swarm = replace(
+        swarm.calmer(rng),
+        datanodes=datanodes,
+        racks=2 if kind == "leave-rack" else rng.choice((1, 1, 2)),
+        replication=min(replication, 3),
+        report_seconds=rng.choice((20.0, 60.0)),
+        clients=3 if kind == "leave-writer" else 1,
+        appending=kind == "leave-writer" or rng.random() < CALM,
+        prepared=True,
+        fenced=rng.random() < 0.5,
+        horizon=75.0 if kind == "leave-dead" else 45.0,
+        late_seconds=rng.choice((8.0, 16.0)),
+    )
+    return swarm.having(
+        **{kind.replace("-", "_"): rng.uniform(1, 3)},
+        decommission=rng.uniform(0, 1.5),
+        switch=rng.uniform(0, 1),
+    )
 
 
 def _late_requests(swarm: Swarm, rng: Random) -> Swarm:

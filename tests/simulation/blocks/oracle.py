@@ -217,8 +217,8 @@ class Oracle:
             self._count_lost(stored, known)
         self._check_kept(block_id)
 
-    def taken(self, datanode: str, stored: Stored) -> None:
-        """Judge that a replica went with its machine, which the active had said may go.
+    def taken(self, datanode: str, stored: Stored, said: float) -> None:
+        """Judge that a replica went with its machine, of which an active ``said`` that it may go.
 
         Of a block that is written one may be left, of others all but those lost with their disks.
         """
@@ -227,7 +227,7 @@ class Oracle:
         if known is None or known.may_be_lost or not self.truth.is_good(block_id, known, stored):
             return
         left, least = self._others(block_id, known), 1
-        if known.complete and known.complete_since < self._clock() - LOOKED_SECONDS:
+        if known.complete and known.complete_since < said - LOOKED_SECONDS:
             least = min(*(n for _, n in known.wanted), DEFAULT_REPLICATION) - known.lost
         elif known.complete or known.acked:
             known.lost += 1  # the pipeline is shorter from now on

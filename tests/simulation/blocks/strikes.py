@@ -19,6 +19,7 @@ NAMENODES: Final = ("nn1", "nn2")
 LONG_FREEZE_SECONDS: Final = 42.0
 """Longer than a DataNode may be silent."""
 GHOST_SECONDS: Final = 12.0
+LEAVING_SECONDS: Final = 15.0
 NAP_SECONDS: Final = 2.6
 """Longer than the read lease, and too short for a takeover."""
 
@@ -48,6 +49,11 @@ class Strikes:
             "nap": self._nap,
             "decommission": world.hosts.decommission,
             "maintain": world.hosts.maintain,
+            "leave-by-edit": self._leave_by_edit,
+            "leave-amid": self._leave_amid,
+            "leave-rack": world.hosts.decommission_rack,
+            "leave-dead": self._leave_dead,
+            "leave-writer": self._leave_writer,
         }
 
     def happen(self, event: Event) -> None:
@@ -181,6 +187,48 @@ class Strikes:
         self._world.loop.call_later(
             wait, self._freeze_namenode, replace(event, lasts=NAP_SECONDS, other=1)
         )
+
+    # ---- leaving ----
+
+    def _leave_by_edit(self, event: Event) -> None:
+        """Have files want less while the active cannot write, and a DataNode waits to go."""
+        self._world.hosts.decommission(event)
+
+        def cut() -> None:
+            self._cut(self._active(event), JOURNAL, 1.0 + event.other % 15 / 10)
+            self._world.shrink()
+
+        self._world.loop.call_later(3.0 + event.other % 20 / 10, cut)
+
+    def _leave_amid(self, event: Event) -> None:
+        """Have replicas deleted, and the active change before all DataNodes can report that."""
+        world, at = self._world, self._world.loop.call_later
+        world.shrink()
+        silent = self._datanode(replace(event, victim=event.victim + 1))
+        new = next((n for n, life in world.lives.items() if life.role is Role.STANDBY), None)
+        if new is not None:
+            at(event.other % 40 / 10, self._cut, silent.name, new, LEAVING_SECONDS)
+        at(1.0 + event.other % 30 / 10, world.switch)
+        at(event.other % 50 / 10, world.hosts.decommission, event)
+
+    def _leave_dead(self, event: Event) -> None:
+        """Have a DataNode leave that is dead, and then comes back."""
+        owner, at = self._datanode(event), self._world.loop.call_later
+        owner.kill()
+        at(LONG_FREEZE_SECONDS, self._world.hosts.decommission, event)
+        at(LONG_FREEZE_SECONDS + 1 + event.lasts / 2, owner.start)
+
+    def _leave_writer(self, event: Event) -> None:
+        """End a writer, and have a DataNode leave that has what it wrote."""
+        self._kill_client(event)
+        owners = list(self._world.datanodes.values())
+        open_ones = [
+            number
+            for number, owner in enumerate(owners)
+            if any(isinstance(one.replica, BeingWritten) for one in owner.replicas().values())
+        ]
+        victim = open_ones[event.victim % len(open_ones)] if open_ones else event.victim
+        self._world.hosts.decommission(replace(event, victim=victim))
 
     def _long_freeze(self, event: Event) -> None:
         standbys = [one for one in self._world.lives.values() if one.role is Role.STANDBY]

@@ -1,0 +1,1 @@
+"""Which DataNodes are to have which blocks in memory."""

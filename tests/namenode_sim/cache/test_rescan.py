@@ -1,0 +1,361 @@
+"""Which blocks are ordered into which memories, and what of the directives is counted."""
+
+import random
+from typing import Any
+
+import pytest
+
+from hadoop.proto.hdfs_types_pb2 import CacheDirectiveStatsProto, CachePoolStatsProto
+from journal.model import TxId
+from namenode_sim.blocks.model import CorruptMark, Reason
+from namenode_sim.datanodes.commands import Cache, Uncache
+from namenode_sim.datanodes.model import AdminState, NodeCache
+from tests.namenode_sim.cache.caching_nodes import Caching
+from tests.namenode_sim.client_protocol.datanodes_in_memory import locations, written
+from tests.namenode_sim.client_protocol.namenode_in_memory import Fields
+
+
+async def prepared(*lengths: int, **pool: Any) -> tuple[Caching, list[int]]:  # noqa: ANN401
+    """Return a NameNode with a file ``/d/a`` of these blocks, and a pool."""
+    made = Caching()
+    await made.pool(**pool)
+    blocks = await written(made.served, "/d/a", *lengths)
+    return made, [block.blockId for block in blocks]
+
+
+def stats(files: int, needed: int, cached: int, whole: int) -> CacheDirectiveStatsProto:
+    return CacheDirectiveStatsProto(
+        bytesNeeded=needed, bytesCached=cached, filesNeeded=files, filesCached=whole,
+        hasExpired=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["/d/a", "/d"])
+@pytest.mark.parametrize("replicas", [1, 2, 3])
+async def test_each_block_is_cached_on_as_many_as_the_directive_asks_for(
+    path: str, replicas: int
+) -> None:
+    made, blocks = await prepared(20, 10)
+    await made.add(path, replication=replicas)
+    made.round()
+    assert [len(made.holding(block_id)) for block_id in blocks] == [replicas] * 2
+    made.scan()
+    needed = 30 * replicas
+    assert await made.stats() == [stats(1, needed, needed, 1)]
+    assert not any(made.orders(node) for node in made.nodes())
+
+
+async def test_more_than_there_are_replicas_is_cached_as_far_as_it_goes() -> None:
+    made, (block_id,) = await prepared(20)
+    await made.add("/d/a", replication=4)
+    made.round()
+    made.scan()
+    assert len(made.holding(block_id)) == 3
+    assert await made.stats() == [stats(1, 80, 60, 0)]
+
+
+async def test_the_largest_of_several_directives_wins_and_what_is_too_much_goes() -> None:
+    made, (block_id,) = await prepared(20)
+    more = await made.add("/d/a", replication=3)
+    await made.add("/d", replication=1)
+    made.round()
+    assert len(made.holding(block_id)) == 3
+    made.scan()
+    assert await made.stats() == [stats(1, 60, 60, 1), stats(1, 20, 20, 1)]
+    await made.served.call("removeCacheDirective", id=more)
+    made.round()
+    assert len(made.holding(block_id)) == 1
+
+
+async def test_what_no_directive_needs_goes() -> None:
+    made, (one, two) = await prepared(20, 10)
+    number = await made.add("/d/a", replication=2)
+    made.round()
+    await made.served.call("removeCacheDirective", id=number)
+    made.scan()
+    ordered = [order for node in made.nodes() for order in made.orders(node)]
+    assert ordered
+    assert all(isinstance(order, Uncache) for order in ordered)
+    made.now += 30
+    for node in made.nodes():
+        made.obey(node)
+        made.report(node)
+    assert made.holding(one) == made.holding(two) == []
+    assert not any(node.cache.to_uncache for node in made.nodes())
+
+
+async def test_orders_that_are_not_needed_any_more_are_withdrawn() -> None:
+    made, _ = await prepared(20, 10)
+    number = await made.add("/d/a", replication=3)
+    made.scan()
+    assert {node.cache.room() for node in made.nodes()} == {970}
+    await made.served.call("modifyCacheDirective", info={"id": number, "replication": 1})
+    made.scan()
+    assert sorted(node.cache.room() for node in made.nodes()) != [970] * 3
+    assert sum(node.cache.promised for node in made.nodes()) == 30
+    await made.served.call("removeCacheDirective", id=number)
+    made.scan()
+    assert {node.cache.room() for node in made.nodes()} == {1000}
+    assert not any(made.orders(node) for node in made.nodes())
+
+
+async def test_what_was_to_go_and_is_needed_again_stays() -> None:
+    made, (block_id,) = await prepared(20)
+    number = await made.add("/d/a", replication=3)
+    made.round()
+    await made.served.call("modifyCacheDirective", info={"id": number, "replication": 1})
+    made.scan()
+    assert sum(len(node.cache.to_uncache) for node in made.nodes()) == 2
+    await made.served.call("modifyCacheDirective", info={"id": number, "replication": 2})
+    made.scan()
+    assert sum(len(node.cache.to_uncache) for node in made.nodes()) == 1
+    made.round()
+    assert len(made.holding(block_id)) == 2
+
+
+@pytest.mark.parametrize("cause", ["no room", "dead", "leaving", "corrupt", "gone", "promised"])
+async def test_a_datanode_that_cannot_is_not_asked(cause: str) -> None:
+    made, (block_id,) = await prepared(20)
+    node, cluster = made.node("d1"), made.served.cluster
+    slot = cluster.blocks.map.find(block_id)
+    assert slot is not None
+    (storage,) = node.storages.values()
+    match cause:
+        case "no room":
+            node.cache.capacity = 19
+        case "dead":
+            node.alive = False
+        case "leaving":
+            cluster.set_admin(node, AdminState.DECOMMISSION_INPROGRESS)
+        case "corrupt":
+            mark = CorruptMark(Reason.CORRUPTION_REPORTED, None)
+            cluster.blocks.mark_corrupt(slot, storage.held, mark)
+        case "gone":
+            cluster.blocks.empty_storage(storage.held)
+        case _:
+            node.cache.capacity = 39
+            (other,) = await written(made.served, "/d/b", 20)
+            await made.add("/d/b", replication=1)
+            node.cache.ask_for(other.blockId, 20, TxId(0))
+    await made.add("/d/a", replication=3)
+    made.scan()
+    asked = [one.id.uuid for one in made.nodes() if block_id in one.cache.to_cache]
+    assert asked == ["d2", "d3"]
+
+
+async def test_a_datanode_with_just_enough_room_is_asked() -> None:
+    made, (block_id,) = await prepared(20)
+    made.node("d1").cache.capacity = 20
+    await made.add("/d/a", replication=3)
+    made.scan()
+    assert block_id in made.node("d1").cache.to_cache
+
+
+async def test_an_order_to_one_that_has_lost_its_replica_is_withdrawn() -> None:
+    made, (block_id,) = await prepared(20)
+    await made.add("/d/a", replication=3)
+    made.scan()
+    node = made.node("d1")
+    (storage,) = node.storages.values()
+    made.served.cluster.blocks.empty_storage(storage.held)
+    made.scan()
+    assert block_id not in node.cache.to_cache
+    assert node.cache.room() == 1000
+
+
+async def test_those_with_more_room_are_asked_more_and_stale_ones_last() -> None:
+    counts: dict[str, int] = {"d1": 0, "d2": 0, "d3": 0}
+    made, (block_id,) = await prepared(20)
+    number = await made.add("/d/a", replication=1)
+    made.node("d1").cache.used = 950
+    made.node("d3").last_heard = made.now - 31
+    for _ in range(200):
+        made.scan()
+        (asked,) = (node for node in made.nodes() if block_id in node.cache.to_cache)
+        counts[asked.id.uuid] += 1
+        asked.cache.withdraw(block_id)
+    assert counts["d3"] == 0
+    assert 0 < counts["d1"] < 40
+    await made.served.call("modifyCacheDirective", info={"id": number, "replication": 3})
+    made.scan()
+    assert block_id in made.node("d3").cache.to_cache
+
+
+async def test_files_behind_a_pools_limit_are_needed_and_not_cached() -> None:
+    made, (first,) = await prepared(60, limit=100)
+    (second,) = await written(made.served, "/d/b", 50)
+    await made.add("/d", replication=1)
+    made.round()
+    made.scan()
+    assert await made.stats() == [stats(2, 110, 60, 1)]
+    assert (len(made.holding(first)), made.holding(second.blockId)) == (1, [])
+    answer = await made.served.call("listCachePools", prevPoolName="")
+    assert answer.entries[0].stats == CachePoolStatsProto(  # type: ignore[attr-defined]
+        bytesNeeded=110, bytesCached=60, bytesOverlimit=10, filesNeeded=2, filesCached=1
+    )
+    await made.served.call("modifyCachePool", info={"poolName": "p", "limit": 110})
+    made.round()
+    assert len(made.holding(second.blockId)) == 1
+
+
+async def test_what_is_being_written_is_not_cached() -> None:
+    made, (block_id,) = await prepared(20)
+    await made.add("/d/a", replication=1)
+    made.round()
+    assert made.holding(block_id)
+    await made.served.call("append", src="/d/a", clientName="writer")
+    made.round()
+    assert made.holding(block_id) == []
+
+
+EXPIRED: Fields = {"expiration": {"millis": 1000, "isRelative": True}}
+
+
+async def test_an_expired_directive_counts_for_nothing() -> None:
+    made, (block_id,) = await prepared(20)
+    await made.add("/d/a", replication=1, **EXPIRED)
+    made.round()
+    assert made.holding(block_id)
+    made.now_ms += 60_000
+    made.round()
+    assert made.holding(block_id) == []
+
+
+async def test_in_safe_mode_all_is_counted_and_nothing_ordered() -> None:
+    made, (block_id,) = await prepared(20)
+    await made.add("/d/a", replication=1)
+    made.round()
+    await made.served.call("setSafeMode", action=2)
+    made.scan()
+    assert await made.stats() == [stats(1, 20, 20, 1)]
+    made.memory["d1"][8] = 1
+    made.report(made.node("d1"))
+    made.scan()
+    assert not any(node.cache.to_uncache | node.cache.to_cache.keys() for node in made.nodes())
+    assert made.holding(block_id)
+
+
+async def test_orders_wait_for_their_cause_and_are_given_again_until_a_report_shows_them() -> None:
+    made, (block_id,) = await prepared(20)
+    await made.add("/d/a", replication=3)
+    made.scan()
+    node, last = made.node("d1"), made.served.scene("hdfs").namespace.last_applied
+    assert made.orders(node, durable=last - 1) == ()
+    assert made.orders(node, durable=last) == (Cache((block_id,)),)
+    made.now += 29.9
+    made.scan()
+    assert made.orders(node) == ()
+    made.now += 0.1
+    assert made.orders(node) == (Cache((block_id,)),)
+    node.cache.report(frozenset({block_id}))
+    made.now += 30
+    assert made.orders(node) == ()
+
+
+async def test_a_new_order_does_not_wait_for_the_old_ones() -> None:
+    made, (block_id,) = await prepared(20)
+    await made.add("/d/a", replication=3)
+    made.scan()
+    assert made.orders(made.node("d1"))
+    (other,) = await written(made.served, "/b", 5)
+    await made.add("/b", replication=3)
+    made.scan()
+    assert made.orders(made.node("d1")) == (Cache((block_id, other.blockId)),)
+
+
+async def test_readers_see_where_a_block_is_cached() -> None:
+    made, (block_id,) = await prepared(20)
+    await made.add("/d/a", replication=2)
+    made.round()
+    (located,) = (await locations(made.served, "/d/a")).blocks
+    shown = {
+        place.id.datanodeUuid
+        for place, cached in zip(located.locs, located.isCached, strict=True)
+        if cached
+    }
+    assert sorted(shown) == made.holding(block_id)
+
+
+# ---- random histories ----
+
+
+class World:
+    """Files, directives and DataNodes that change in any order, with a NameNode that may end."""
+
+    def __init__(self, seed: int) -> None:
+        self.made, self.draw = Caching(), random.Random(seed)
+        self.files: dict[str, int] = {}
+        self.directives: list[int] = []
+        self.names = 0
+
+    async def begin(self) -> None:
+        await self.made.pool("p", limit=self.draw.choice([100, 300, 1 << 40]))
+        await self.made.pool("q")
+        for node in self.made.nodes():
+            node.cache.capacity = self.draw.choice([0, 50, 200, 1000])
+
+    async def step(self) -> None:
+        made, draw = self.made, self.draw
+        node = draw.choice(made.nodes())
+        match draw.randrange(8):
+            case 0:
+                self.names += 1
+                path = f"/d{draw.randrange(2)}/f{self.names}"
+                lengths = [draw.randrange(1, 40) for _ in range(draw.randrange(1, 4))]
+                await written(made.served, path, *lengths)
+                self.files[path] = sum(lengths)
+            case 1 if self.files:
+                path = draw.choice(sorted(self.files))
+                del self.files[path]
+                await made.served.call("delete", src=path, recursive=False)
+            case 2:
+                path = draw.choice([*sorted(self.files), "/d0", "/d1"])
+                wanted = draw.randrange(1, 4)
+                pool = draw.choice("pq")
+                self.directives.append(await made.add(path, pool, replication=wanted))
+            case 3 if self.directives:
+                number = self.directives.pop(draw.randrange(len(self.directives)))
+                await made.served.call("removeCacheDirective", id=number)
+            case 4:
+                made.memory[node.id.uuid].clear()  # its process starts anew
+                node.cache = NodeCache(node.cache.capacity)
+            case 5:
+                for one in made.nodes():  # another NameNode takes over
+                    one.forget_orders()
+                made.served.cluster.cache.counted = {}
+            case 6:
+                made.scan()
+            case _:
+                made.now += draw.random() * 40
+                made.obey(node)
+                made.report(node)
+        for one in made.nodes():
+            assert sum(made.memory[one.id.uuid].values()) <= one.cache.capacity
+
+    async def check_settled(self) -> None:
+        """Demand that rounds without changes come to an end, within all limits."""
+        made = self.made
+        for _ in range(3):
+            made.round()
+        before = {name: dict(held) for name, held in made.memory.items()}
+        made.round()
+        assert made.memory == before
+        assert not any(made.orders(node) for node in made.nodes())
+        for counted in await made.stats():
+            assert counted.bytesCached <= counted.bytesNeeded
+        answer = await made.served.call("listCachePools", prevPoolName="")
+        for entry in answer.entries:  # type: ignore[attr-defined]
+            assert entry.stats.bytesCached <= entry.info.limit
+        if not self.directives:
+            assert not any(made.memory.values())
+        for node in made.nodes():
+            assert node.cache.promised == sum(node.cache.to_cache.values())
+
+
+@pytest.mark.parametrize("seed", range(40))
+async def test_memories_stay_within_their_limits_and_settle(seed: int) -> None:
+    world = World(seed)
+    await world.begin()
+    for _ in range(60):
+        await world.step()
+    await world.check_settled()
