@@ -8,8 +8,10 @@ import pytest
 from hadoop.proto.hdfs_types_pb2 import CacheDirectiveStatsProto, CachePoolStatsProto
 from journal.model import TxId
 from namenode_sim.blocks.model import CorruptMark, Reason
+from namenode_sim.cache.rescan import rescan
 from namenode_sim.datanodes.commands import Cache, Uncache
 from namenode_sim.datanodes.model import AdminState, NodeCache
+from namenode_sim.namespace.caching import Statistics
 from tests.namenode_sim.cache.caching_nodes import Caching
 from tests.namenode_sim.client_protocol.datanodes_in_memory import locations, written
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields
@@ -274,6 +276,53 @@ async def test_readers_see_where_a_block_is_cached() -> None:
         if cached
     }
     assert sorted(shown) == made.holding(block_id)
+
+
+async def test_a_directive_that_has_changed_is_counted_anew_and_a_sum_keeps_its_columns() -> None:
+    made, _ = await prepared(20)
+    number = await made.add("/d/a", replication=1)
+    made.round()
+    made.scan()
+    assert await made.stats() == [stats(1, 20, 20, 1)]
+    await made.served.call("modifyCacheDirective", info={"id": number, "replication": 2})
+    assert await made.stats() == [stats(1, 40, 0, 0)]
+    assert Statistics(1, 2, 3, 4) + Statistics(10, 20, 30, 40) == Statistics(11, 22, 33, 44)
+
+
+async def test_a_scan_takes_a_step_for_each_file_block_and_order() -> None:
+    made, _ = await prepared(20, 10)
+    await made.add("/d", replication=3)
+    namespace = made.served.scene("hdfs").namespace
+    assert sum(rescan(made.served.cluster, namespace, made.now_ms, made.now)) == 3 + 2 + 3 * 2
+    made.round()
+    assert sum(rescan(made.served.cluster, namespace, made.now_ms, made.now)) == 3 + 2 + 3 * 2
+
+
+@pytest.mark.parametrize("what", ["the directive", "the pool", "the file", "a replica"])
+async def test_what_goes_in_the_midst_of_a_scan_is_not_asked_for(what: str) -> None:
+    for step in range(20):
+        made, _ = await prepared(20, 10)
+        number = await made.add("/d/a", replication=3)
+        made.scan()
+        namespace, cluster = made.served.scene("hdfs").namespace, made.served.cluster
+        steps = rescan(cluster, namespace, made.now_ms, made.now)
+        for _ in zip(range(step), steps, strict=False):
+            pass
+        match what:
+            case "the directive":
+                await made.served.call("removeCacheDirective", id=number)
+            case "the pool":
+                await made.served.call("removeCachePool", poolName="p")
+            case "the file":
+                await made.served.call("delete", src="/d/a", recursive=False)
+            case _:
+                (storage,) = made.node("d1").storages.values()
+                cluster.blocks.empty_storage(storage.held)
+        for _ in steps:
+            pass
+        made.scan()
+        asked = {node.id.uuid for node in made.nodes() if node.cache.to_cache}
+        assert asked == ({"d2", "d3"} if what == "a replica" else set()), step
 
 
 # ---- random histories ----

@@ -33,6 +33,7 @@ class DataNode:
     failed_volumes: int = 0
     port: int = 0
     version: str = "3.5.0-nnha"
+    cache_capacity: int = 0
 
     @property
     def id(self) -> DatanodeId:
@@ -60,7 +61,9 @@ class DataNode:
             )
             for one in self.storages
         )
-        return Heartbeat(self.id, reports, failed_volumes=self.failed_volumes)
+        return Heartbeat(
+            self.id, reports, failed_volumes=self.failed_volumes, cache_capacity=self.cache_capacity
+        )
 
     async def report(self, *replicas: model.Replica, lease: int = 0) -> bool:
         """Send a full report: of the first storage these, of the others nothing."""

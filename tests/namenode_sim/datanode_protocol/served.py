@@ -158,16 +158,19 @@ async def data_node(
     more: Sequence[Path] = (),
     scan: ScanRhythm | None = None,
     kept_free: int = 0,
+    locked_memory: int = 0,
 ) -> AsyncIterator[DataNode]:
     """Run a DataNode that all these NameNodes know; ``more`` are volumes of which all may fail.
 
-    It leaves ``kept_free`` bytes of each volume to others.
+    It leaves ``kept_free`` bytes of each volume to others, and may cache ``locked_memory``.
     """
     addresses = {
         NameNodeId(f"nn{number}"): HostPort("127.0.0.1", one.port)
         for number, one in enumerate(served, start=1)
     }
-    chosen = name_nodes.settings([folder, *more], [], tolerated=len(more))
+    chosen = name_nodes.settings(
+        [folder, *more], [], tolerated=len(more), locked_memory=locked_memory
+    )
     chosen = replace(chosen, namenodes=addresses, scan=scan or chosen.scan)
     node = DataNode(replace(chosen, kept_free=kept_free))
     stop = asyncio.Event()
