@@ -42,6 +42,7 @@ COMMANDS: Mapping[str, Entry] = {
             "recommission": Entry("ha.cli.operate.leave:recommission", "Have one serve again."),
         },
     ),
+    "fsck": Entry("ha.cli.status.fsck:fsck", "List files with missing or too few replicas."),
     "switchover": Entry(
         "ha.cli.operate.switchover:switchover", "Have the active NameNode hand over to another."
     ),

@@ -26,6 +26,7 @@ from ha.security.access_control import AccessControl
 from ha.service.ha_service import ha_service_protocol
 from journal.model import TxId
 from namenode_sim.checkpoint.on_request import SaveOnRequest
+from namenode_sim.datanode_protocol.keeper import Keeper
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.image.load_progress import LoadProgress
 from namenode_sim.metrics import enter_state
@@ -114,7 +115,7 @@ async def run_namenode(
             await listeners.start()
             loaded = await load_in_thread(loading, partial(_load, conf, place, storage), stop)
             if loaded is not None:
-                parts = _Parts(conf, place, storage, loaded, face, operators)
+                parts = _Parts(conf, place, storage, loaded, face, operators, access)
                 namenode = await parts.start(listeners, running, begun)
                 SERVICE.overdue = partial(overdue, namenode)
                 await _serve(namenode, stop)
@@ -186,6 +187,7 @@ class _Parts:
     face: NameNodeHaService
     operators: RpcProtocol
     """Of the face: one for both stages, for it remembers under which lock it was demoted."""
+    access: AccessControl | None
 
     async def start(
         self, listeners: Listeners, running: AsyncExitStack, started_at: str
@@ -229,7 +231,7 @@ class _Parts:
         namenode.start()
         face.loaded(namenode, keeper.safe_mode.tip)
         running.push_async_callback(namenode.stop)
-        protocols = [
+        faces = [
             client_service.protocol(),
             *refresh_protocols(client_service, client_service.groups.forget),
             *datanode_protocols(keeper, storage.namespace_info, client_service),
@@ -237,7 +239,7 @@ class _Parts:
             witness_protocol(journal.silence),
             peer_protocol(namenode, storage, own_user()),
         ]
-        await listeners.serve(protocols, page, partial(_image_routes, conf, storage, namenode))
+        await listeners.serve(faces, page, partial(self._routes, namenode, client_service, keeper))
         duties = _duties(conf, place, namenode, client_service) | keeper.duties()
         duties["prepare-http"] = _prepare(listeners)
         duties["tell-systemd"] = notify_when_ready(namenode)
@@ -247,6 +249,16 @@ class _Parts:
         tasks = [supervised(work, name, broken) for name, work in duties.items()]
         running.push_async_callback(_end, tasks)
         return namenode
+
+    def _routes(
+        self, namenode: NameNode, client_service: ClientService, keeper: Keeper
+    ) -> "Sequence[web.RouteDef]":
+        # Loaded here, with aiohttp: see _prepare.
+        from namenode_sim.process.fsck_route import FsckRoute
+        from namenode_sim.process.image_routes import image_routes
+
+        fsck = FsckRoute(client_service, keeper.upkeep.redundancy, self.access)
+        return (*image_routes(self.conf, self.storage, namenode), fsck.route())
 
     def _namenode(self, gate: Gate, journal: JournalAccess) -> NameNode:
         """Make the NameNode itself, which no other part refers to yet."""
@@ -333,15 +345,6 @@ def _client_service(
         lambda role: client_service.became_active() if role is Role.ACTIVE else None
     )
     return client_service
-
-
-def _image_routes(
-    conf: Configuration, storage: NameStorage, namenode: NameNode
-) -> "Sequence[web.RouteDef]":
-    # Loaded here, with aiohttp: see _prepare.
-    from namenode_sim.process.image_routes import image_routes
-
-    return image_routes(conf, storage, namenode)
 
 
 async def _prepare(listeners: Listeners) -> None:

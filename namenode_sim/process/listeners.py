@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ha.conf.configuration import Configuration
 from ha.conf.keys import cluster as keys
@@ -21,6 +21,8 @@ from namenode_sim.transfer.image_request import PATH as IMAGES
 
 if TYPE_CHECKING:
     from aiohttp import web
+
+FSCK: Final = "/fsck"
 
 
 class Listeners:
@@ -84,13 +86,13 @@ class Listeners:
         return self._page.jmx(query)
 
     def _before_the_image(self) -> "Sequence[web.RouteDef]":
-        """Refuse to send or take images while one is loaded."""
+        """Refuse to send or take images, and to check files, while an image is loaded."""
         from aiohttp import web
 
         async def not_yet(_: web.Request) -> web.Response:
             raise web.HTTPServiceUnavailable(text=self._page.not_ready())
 
-        return [web.route("*", IMAGES, not_yet)]
+        return [web.route("*", path, not_yet) for path in (IMAGES, FSCK)]
 
 
 def rpc_limits(conf: Configuration) -> RpcLimits:

@@ -9,6 +9,7 @@ from tests.interop.hadoop_server import Hadoop, JavaObject
 
 DFSADMIN = "hdfs.tools.DFSAdmin"
 SHELL = "fs.FsShell"
+DFSCK = "hdfs.tools.DFSck"
 CACHE_ADMIN = "hdfs.tools.CacheAdmin"
 
 

@@ -83,14 +83,12 @@ def _not_listed(files: FilesView) -> int:
     return max(0, known - len(files.datanodes))
 
 
-def no_list(view: ClusterView) -> Ending:
+def no_list(view: ClusterView, command: str = "datanodes") -> Ending:
     """Say why there is no list: no NameNode is active, or the active does not say."""
     active = view.active
     if active is None and not any(row.may_be_active for row in view.namenodes):
         found = "; ".join(problems_of_roles(view))
-        return Ending(
-            "datanodes", CommandOutcome.REFUSED, Code.NO_ACTIVE, found, hint="nnha explain"
-        )
+        return Ending(command, CommandOutcome.REFUSED, Code.NO_ACTIVE, found, hint="nnha explain")
     if active is not None and active.of_hadoop:
         found = f"{active.namenode} is {active.software}, which lists its DataNodes elsewhere"
         hint = "hdfs dfsadmin -report"
@@ -98,7 +96,7 @@ def no_list(view: ClusterView) -> Ending:
         why = "; ".join(problems_of_roles(view)) if active is None else active.note
         found = f"the DataNodes are not known: {why or 'the active does not report them'}"
         hint = "nnha status --timeout 10"
-    return Ending("datanodes", CommandOutcome.UNREACHABLE, Code.NO_ANSWER, found, hint=hint)
+    return Ending(command, CommandOutcome.UNREACHABLE, Code.NO_ANSWER, found, hint=hint)
 
 
 class Listing:

@@ -48,7 +48,7 @@ class PageAccess:
         if self._access is None:
             return None
         name = f"{_ALIKE.get(method, method)} {path}"
-        denied = self._access.refusal(_caller(self._access, transport), "http", HTTP, name)
+        denied = self._access.refusal(caller_of(self._access, transport), "http", HTTP, name)
         if denied is None:
             return None
         status = HTTPStatus.UNAUTHORIZED if denied.unproven else HTTPStatus.FORBIDDEN
@@ -69,7 +69,7 @@ class PageAccess:
         name, access = f"{method} {path}", self._access
         if access is None or not access.audits(HTTP, name):
             return lambda _: None
-        caller = _caller(access, transport)
+        caller = caller_of(access, transport)
 
         def ended(status: int | None) -> None:
             if status is None:
@@ -85,12 +85,14 @@ class PageAccess:
         """Return a page as its caller may see it: strangers do not see why a daemon is unwell."""
         if self._access is None or answer.status < HTTPStatus.BAD_REQUEST:
             return answer
-        if self._access.may(_caller(self._access, transport), HTTP, _REASONS):
+        if self._access.may(caller_of(self._access, transport), HTTP, _REASONS):
             return answer
         return PageAnswer(answer.status, answer.content_type, b"")
 
 
-def _caller(access: AccessControl, transport: asyncio.BaseTransport | None) -> Caller:
+def caller_of(access: AccessControl, transport: asyncio.BaseTransport | None) -> Caller:
+    """Return the caller at the other end of a connection."""
+
     def told(what: str) -> object:
         return None if transport is None else transport.get_extra_info(what)
 

@@ -157,9 +157,17 @@ def _storage_report(storage: NodeStorage) -> types.StorageReportProto:
 def list_corrupt_file_blocks(
     scene: Scene, request: calls.ListCorruptFileBlocksRequestProto
 ) -> calls.ListCorruptFileBlocksResponseProto:
-    """Return the files below a path with missing blocks, a path for each block.
+    """Return the files below a path with missing blocks, a path for each block."""
+    found, seen = missing_blocks(scene, request.path, request.cookie)
+    return calls.ListCorruptFileBlocksResponseProto(
+        corrupt=types.CorruptFileBlocksProto(files=[path for _, path in found], cookie=str(seen))
+    )
 
-    The cookie is the number of blocks that earlier calls have looked at (FSNamesystem).
+
+def missing_blocks(scene: Scene, top: str, cookie: str) -> tuple[list[tuple[int, str]], int]:
+    """Return a page of the missing blocks below a path, with their files, and the next cookie.
+
+    A cookie is the number of blocks that earlier calls have looked at (FSNamesystem).
     """
     check_superuser(scene.caller)
     blocks = scene.cluster.blocks
@@ -167,19 +175,17 @@ def list_corrupt_file_blocks(
         raise io_error(
             "Cannot run listCorruptFileBlocks because replication queues have not been initialized."
         )
-    cookie = request.cookie
     seen = int(cookie) if cookie.isdecimal() and len(cookie) < MOST_DIGITS else 0
-    found: list[str] = []
+    found: list[tuple[int, str]] = []
     for slot in blocks.needed.listed(Priority.MISSING)[seen:]:
         seen += 1
-        path = full_path(scene.namespace.tree.inodes[blocks.map.block(slot).file_id])
-        if _is_at_or_below(path, request.path):
-            found.append(path)
+        block = blocks.map.block(slot)
+        path = full_path(scene.namespace.tree.inodes[block.file_id])
+        if _is_at_or_below(path, top):
+            found.append((block.id, path))
         if len(found) == MOST_CORRUPT_FILES:
             break
-    return calls.ListCorruptFileBlocksResponseProto(
-        corrupt=types.CorruptFileBlocksProto(files=found, cookie=str(seen))
-    )
+    return found, seen
 
 
 def _is_at_or_below(path: str, top: str) -> bool:

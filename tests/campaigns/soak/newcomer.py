@@ -57,6 +57,7 @@ CHANGING: Final[Sequence[Sequence[str]]] = (
 NOT_PLAYED: Final = {
     "backup": "it says nothing of daemons' states",
     "datanodes": "the cluster has none yet",
+    "fsck": "the cluster has no files yet",
     "probe": "asks one daemon for one page; its tests ask all of them",
     "zkfc": "a daemon; the cluster runs it",
     "journalnode": "a daemon; the cluster runs it",

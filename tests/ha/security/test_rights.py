@@ -29,6 +29,7 @@ from journal.proto import journal_pb2 as pb
 from namenode_sim.checkpoint.image_receive import ImageReceiver
 from namenode_sim.datanode_protocol.service import DatanodeService
 from namenode_sim.process.client_service import ClientService
+from namenode_sim.process.fsck_route import FsckRoute
 from namenode_sim.process.refresh_service import refresh_protocols
 from namenode_sim.transfer.image_server import ImageServer
 from namenode_sim.transfer.namenode_protocol import namenode_protocol
@@ -84,6 +85,7 @@ def _pages() -> Iterator[tuple[str, str]]:
         *JmxPage(NOTHING, NOTHING, 0).routes(),
         *ImageServer(NOTHING, NOTHING).routes(),
         ImageReceiver(NOTHING, NOTHING).route(),
+        FsckRoute(NOTHING, NOTHING, NOTHING).route(),
         *Site("ns1", NOTHING, NOTHING, frozenset()).routes(),
     )
     for route in routes:
