@@ -1,6 +1,8 @@
 """What administrators call with Hadoop's own, unmodified programs, on a whole cluster of ours."""
 
+import json
 import shutil
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,16 +11,21 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from deploy.local.cluster.cluster import open_cluster
+from deploy.local.cluster.processes import wait_until
 from namenode_sim.image.files import check_digest
 from tests import TESTDATA
 from tests.interop.cli_cases import cases_in
 from tests.interop.hadoop_server import Hadoop
-from tests.interop.our_cluster import CACHE_ADMIN, DFSADMIN, OurCluster
+from tests.interop.our_cluster import CACHE_ADMIN, DFSADMIN, DFSCK, OurCluster, Ran
 from tests.needs import FILES_OF_HADOOP
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
-KEYS = {"dfs.namenode.safemode.extension": "0"}
+KEYS = {
+    "dfs.namenode.safemode.extension": "0",
+    "dfs.datanode.max.locked.memory": "64k",
+    "dfs.cachereport.intervalMsec": "200",
+}
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +139,51 @@ def test_hadoop_s_own_cases_of_cacheadmin_pass(ours: OurCluster) -> None:
     assert not wrong
 
 
+def counts(ours: OurCluster, path: str) -> list[str]:
+    """Return bytes needed and cached, files needed and cached, of the one directive of a path."""
+    listed = ours.well(CACHE_ADMIN, "-listDirectives", "-stats", "-path", path)
+    return listed.split()[-4:]
+
+
+def cached_hosts(ours: OurCluster, path: str) -> list[str]:
+    """Return where Hadoop's client is told that a file's only block is in memory."""
+    files = ours.hadoop.hadoop.fs.FileSystem.get(ours.configuration())
+    (block,) = files.getFileBlockLocations(ours.hadoop.path(path), 0, 5000)
+    return list(block.getCachedHosts())
+
+
+def test_blocks_of_a_directive_are_cached_through_a_failover(
+    ours: OurCluster, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_bytes(bytes(5000))
+    ours.shell("-mkdir", "/hot")
+    ours.shell("-put", str(tmp_path / "file"), "/hot/file")
+    assert cached_hosts(ours, "/hot/file") == []
+    ours.well(CACHE_ADMIN, "-addPool", "hot")
+    ours.well(CACHE_ADMIN, "-addDirective", "-path", "/hot", "-pool", "hot")
+    until_cached(ours, "5000")
+    assert len(cached_hosts(ours, "/hot/file")) == 1
+    report = ours.dfsadmin("-report")
+    assert "Configured Cache Capacity: 65536" in report
+    assert "Cache Used: 8192" in report
+    ours.cluster.kill(ours.cluster.wait_for_active())
+    until_cached(ours, "5000")
+    ours.cluster.heal()
+    ours.well(CACHE_ADMIN, "-removePool", "hot")
+    wait_until(
+        lambda: "Cache Used: 0" in ours.dfsadmin("-report"),
+        what="the memory to be free",
+        deadline_seconds=30,
+    )
+
+
+def until_cached(ours: OurCluster, size: str) -> None:
+    wanted = [size, size, "1", "1"]
+    wait_until(
+        lambda: counts(ours, "/hot") == wanted, what="the file in memory", deadline_seconds=30
+    )
+
+
 def test_what_can_be_refreshed_is_refreshed(ours: OurCluster) -> None:
     said = ours.dfsadmin("-refreshUserToGroupsMappings")
     assert said.count("Refresh user to groups mapping successful") == 2
@@ -185,3 +237,53 @@ def test_metasave_writes_below_the_log_directory(ours: OurCluster) -> None:
     assert "Skip Standby NameNode" in said
     text = (ours.cluster.layout.directory / "meta.txt").read_text()
     assert "Live Datanodes: 1\n" in text
+
+
+def nnha(ours: OurCluster, *words: str) -> Ran:
+    done = subprocess.run(
+        ours.cluster.command(*words), capture_output=True, text=True, timeout=60, check=False
+    )
+    return Ran(done.returncode, done.stdout or done.stderr)
+
+
+def test_fsck_finds_good_few_and_missing_replicas(ours: OurCluster, tmp_path: Path) -> None:
+    (tmp_path / "six").write_text("6 more")
+    ours.shell("-mkdir", "-p", "/checked")
+    for name, replication in (("good", "1"), ("few", "3")):
+        ours.shell("-put", str(tmp_path / "six"), f"/checked/{name}")
+        ours.shell("-setrep", replication, f"/checked/{name}")
+    said = ours.well(DFSCK, "/checked", "-files", "-blocks", "-locations")
+    assert "/checked/good 6 bytes, replicated: replication=1, 1 block(s):  OK\n" in said
+    assert "Live_repl=1  [DatanodeInfoWithStorage[127.0.0.1:" in said
+    assert "found 1 live replica(s), 0 decommissioned replica(s)" in said
+    assert " Under-replicated blocks:\t1 (50.0 %)\n" in said
+    assert said.rstrip().endswith("The filesystem under path '/checked' is HEALTHY")
+    assert "does not exist" in ours.well(DFSCK, "/checked/none")
+    refused = ours.run(DFSCK, "/checked", "-delete")
+    assert (refused.status, "nothing was changed" in refused.said) == (-1, True)
+    block = said.partition("blk_")[2].partition(" ")[0]
+    told = nnha(ours, "explain", "block", block)
+    assert (told.status, "1 of " in told.said) == (0, True), told.said
+    assert "queue" in nnha(ours, "explain", "file", "/checked/few").said
+    assert nnha(ours, "fsck", "/checked/none").status == 3
+    assert nnha(ours, "fsck", "/checked").status == 0
+    (datanode,) = ours.cluster.datanodes
+    ours.cluster.kill(datanode)
+    for replica in ours.cluster.layout.data_dir(datanode).rglob("blk_*"):
+        replica.unlink()
+    ours.cluster.heal()
+    wait_until(
+        lambda: nnha(ours, "fsck", "/checked").status == 8,
+        what="the report of the loss",
+        deadline_seconds=60,
+    )
+    corrupt = ours.run(DFSCK, "/checked")
+    assert corrupt.status == 1, corrupt.said
+    assert "\n/checked/good: MISSING 1 blocks of total size 6 B." in corrupt.said
+    listed = ours.run(DFSCK, "/", "-list-corruptfileblocks")
+    assert "\t/checked/good" in listed.said
+    told = nnha(ours, "fsck", "/checked", "-o", "json")
+    document = json.loads(told.said)
+    assert (told.status, document["healthy"]) == (8, False)
+    states = {one["path"]: one["state"] for one in document["blocks"]}
+    assert states == {"/checked/good": "missing", "/checked/few": "missing"}
