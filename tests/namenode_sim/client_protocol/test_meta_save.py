@@ -50,7 +50,7 @@ async def test_the_file_has_blocks_without_replicas_orders_and_datanodes(
 async def test_others_are_served_in_between(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Thousands of DataNodes and a hundred blocks; one block and one storage go meanwhile."""
+    """Thousands of DataNodes and a hundred blocks; two blocks and a storage go at once."""
     monkeypatch.setenv("HADOOP_LOG_DIR", str(tmp_path))
     monkeypatch.setattr(admin_service, "LINES_AT_ONCE", 5)
     served = datanodes_in_memory.with_datanodes(serve())

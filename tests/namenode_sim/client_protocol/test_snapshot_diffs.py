@@ -126,7 +126,7 @@ async def test_a_snapshot_that_goes_while_it_is_checked_is_not_compared(method: 
         await served.mkdirs(f"/d/k/{number}/m")
     await served.call("createSnapshot", snapshotRoot="/d", snapshotName="s1")
     fields = {"snapshotRoot": "/d", "fromSnapshot": "s0", "toSnapshot": "s1"}
-    asking = asyncio.create_task(served.call(method, user="alice", **fields))
+    asking = asyncio.create_task(served.call(method, user="alice", **fields))  # type: ignore[arg-type]
     await asyncio.sleep(0)
     assert not asking.done()
     await served.call("deleteSnapshot", snapshotRoot="/d", snapshotName="s1")
