@@ -15,7 +15,7 @@ from tests.namenode_sim.image.image_world import saved
 from tests.namenode_sim.namespace.dump import differences
 from tests.namenode_sim.namespace.given_edits import go_on
 from tests.namenode_sim.namespace.snapshots.comparing import wrong
-from tests.namenode_sim.namespace.snapshots.recount import counted_wrong
+from tests.namenode_sim.namespace.snapshots.use_recount import counted_wrong
 from tests.worlds.scribe import Draw, Scribe
 from tests.worlds.scribe_actions import act
 

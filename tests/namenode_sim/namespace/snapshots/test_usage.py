@@ -6,7 +6,7 @@ from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import Block
 from tests.namenode_sim.namespace.given_edits import add, after, close, file, go_on, mkdir
-from tests.namenode_sim.namespace.snapshots.recount import counted_wrong
+from tests.namenode_sim.namespace.snapshots.use_recount import counted_wrong
 
 policy, rename = ops.SetStoragePolicy, ops.Rename
 replicate, delete = ops.SetReplication, ops.Delete
@@ -64,7 +64,9 @@ PROGRAMS: dict[str, tuple[list[Op], list[Op]]] = {
         [*WRITTEN, *TAKEN], [ops.Truncate("/s/f", "w", "m", 60, 6, Block(1, 100, 31)),
                              delete("/s/f", 7)],
     ),
-    "an open file that a snapshot has goes": ([*OPEN, grown("/s/f", 9), *TAKEN], [delete("/s/f", 7)]),
+    "an open file that a snapshot has goes": (
+        [*OPEN, grown("/s/f", 9), *TAKEN], [delete("/s/f", 7)],
+    ),
     "an open file without a byte goes": ([*OPEN, *TAKEN], [delete("/s/f", 7)]),
     "a snapshot goes": (
         [*WRITTEN, *TAKEN, delete("/s/f", 7)], [ops.DeleteSnapshot("/s", "one", 8)],
