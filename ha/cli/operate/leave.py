@@ -111,7 +111,12 @@ class _Change:
                     f"edit it on each ({self._in_words()}), and run this again; or use --shared, "
                     "if all read this very file",
                 )  # fmt: skip
-            _replace(file, after)
+            try:
+                replace(file, after)
+            except OSError as failure:
+                found = f"{file} cannot be written: {failure}. Nothing was changed"
+                hint = "run this as root, or as the owner of the file and its folder"
+                self._end(CommandOutcome.REFUSED, Code.BAD_CONFIGURATION, found, hint)
         answers = [(one, event_loop.run(_refresh(one.rpc.host, one.rpc.port))) for one in asked]
         refused = [f"{one.namenode}: {why}" for one, why in answers if why]
         done, said = _BEGUN[self.command], ""
@@ -205,13 +210,22 @@ async def _refresh(host: str, port: int) -> str:
     return ""
 
 
-def _replace(file: Path, text: str) -> None:
-    """Put a file in the place of another at once, with its mode: a NameNode may read it now."""
+def replace(file: Path, text: str) -> None:
+    """Put a file in the place of another at once: a NameNode may read it now, as its own user.
+
+    Owner and mode stay, and a link to it. Raises OSError, and the old file is there then.
+    """
+    file = file.resolve()
     new = file.with_name(f".{file.name}.new")
-    with new.open("w") as out:
-        out.write(text)
-        out.flush()
-        os.fsync(out.fileno())
-    if file.exists():
-        new.chmod(file.stat().st_mode & 0o777)
-    new.replace(file)
+    try:
+        with new.open("w") as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        before = file.stat() if file.exists() else None
+        if before is not None and (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
+            os.chown(new, before.st_uid, before.st_gid)
+        new.chmod(0o644 if before is None else before.st_mode & 0o777)
+        new.replace(file)
+    finally:
+        new.unlink(missing_ok=True)

@@ -1,10 +1,14 @@
 """What is written into a hosts file when a DataNode leaves or returns."""
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 
+from ha.cli.operate.leave import replace
 from ha.cli.operate.plan.hosts_file import json_with, text_with
+from tests.needs import OTHER_USER
 
 TEXT_CASES = {
     # before, host, excluded, after
@@ -78,3 +82,30 @@ def test_a_file_that_is_not_there_yet_is_an_empty_list() -> None:
 def test_what_is_no_list_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"Expecting|list"):
         json_with(text, "dn1", "NORMAL")
+
+
+@OTHER_USER.mark
+def test_the_file_keeps_its_owner_its_mode_and_the_link_to_it(tmp_path: Path) -> None:
+    """Root edits it, and the NameNode reads it as another user; a link leads to where it lies."""
+    file, link = tmp_path / "real", tmp_path / "link"
+    file.write_text("dn1\n")
+    file.chmod(0o640)
+    os.chown(file, 1234, 1235)
+    link.symlink_to(file)
+    replace(link, "dn2\n")
+    seen = file.stat()
+    assert (link.is_symlink(), file.read_text()) == (True, "dn2\n")
+    assert (seen.st_uid, seen.st_gid, seen.st_mode & 0o777) == (1234, 1235, 0o640)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["link", "real"]
+
+
+def test_a_new_file_can_be_read_by_all(tmp_path: Path) -> None:
+    replace(tmp_path / "exclude", "dn2\n")
+    assert (tmp_path / "exclude").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_file_that_cannot_be_replaced_stays_and_nothing_is_left_over(tmp_path: Path) -> None:
+    (tmp_path / "exclude").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        replace(tmp_path / "exclude", "dn2\n")
+    assert [one.name for one in tmp_path.iterdir()] == ["exclude"]
