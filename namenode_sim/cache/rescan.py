@@ -43,9 +43,8 @@ def rescan(cluster: Cluster, namespace: Namespace, now_ms: int, now: float) -> I
     """
     scan = _Scan(cluster, namespace)
     counted: dict[int, tuple[KnownDirective, Statistics]] = {}
-    directives = directives_of(namespace)
-    for number in sorted(directives):
-        directive = directives.get(number)
+    for number in sorted(directives_of(namespace)):
+        directive = directives_of(namespace).get(number)
         if directive is None or has_expired(directive, now_ms):
             continue
         counted[number] = directive, (yield from _count(scan, directive))
@@ -66,13 +65,13 @@ def _count(scan: _Scan, directive: KnownDirective) -> Generator[int, None, Stati
     From the file on with which its pool's limit is passed, files are needed and not cached.
     """
     files_needed = bytes_needed = files_cached = bytes_cached = 0
-    pool = pools_of(scan.namespace).get(directive.pool)
+    limit = pools_of(scan.namespace)[directive.pool].limit
     for file in covered(scan.namespace, directive.path):
         wanted = file.length() * directive.replication
         files_needed, bytes_needed = files_needed + 1, bytes_needed + wanted
         scan.demand[directive.pool] += wanted
         yield 1
-        if pool is None or scan.demand[directive.pool] > pool.limit:
+        if scan.demand[directive.pool] > limit:
             continue
         cached = yield from _count_file(scan, file, directive.replication)
         files_cached, bytes_cached = files_cached + (cached == wanted), bytes_cached + cached
@@ -85,7 +84,7 @@ def _count_file(scan: _Scan, file: INodeFile, replicas: int) -> Generator[int, N
     for block in file.blocks:
         slot = _complete(scan.cluster, block.block_id)
         if slot is not None and block.num_bytes:
-            scan.needed[block.block_id] = max(replicas, scan.needed.get(block.block_id, 0))
+            scan.needed[block.block_id] = max(replicas, scan.needed.get(block.block_id, replicas))
             cached += _cached_bytes(scan.cluster, slot, block, replicas)
         yield 1
     return cached
@@ -125,17 +124,17 @@ def _place(scan: _Scan, block_id: int, replicas: int, now: float) -> bool:
     staying = [node for node in cached if block_id not in node.cache.to_uncache]
     for node in shuffled(staying, cluster.draw)[replicas:]:
         node.cache.ask_to_drop(block_id, cause)
-    lacking = replicas - len(staying)
+    lacking = replicas - len(staying[:replicas])
     coming = [node for node in holders if block_id in node.cache.to_cache]
-    for node in coming[max(0, lacking) :]:
+    for node in coming[lacking:]:
         node.cache.withdraw(block_id)
-    lacking -= len(coming)
-    for node in cached:
-        if lacking > 0 and block_id in node.cache.to_uncache:
-            node.cache.to_uncache.discard(block_id)
-            lacking -= 1
+    lacking -= len(coming[:lacking])
+    taken_back = [node for node in cached if block_id in node.cache.to_uncache][:lacking]
+    for node in taken_back:
+        node.cache.to_uncache.discard(block_id)
+    lacking -= len(taken_back)
     length = cluster.blocks.map.block(slot).length
-    for node in _with_room(cluster, holders, block_id, length, now)[: max(0, lacking)]:
+    for node in _with_room(cluster, holders, block_id, length, now)[:lacking]:
         node.cache.ask_for(block_id, length, cause)
     return True
 
@@ -168,7 +167,7 @@ def _release(scan: _Scan, node: Node) -> Iterator[int]:
     """Order what no directive needs to be uncached; withdraw orders that make no sense any more."""
     cache = node.cache
     for block_id in cache.cached:
-        if block_id not in scan.needed and block_id in cache.cached:
+        if block_id not in scan.needed:
             cache.ask_to_drop(block_id, scan.namespace.last_applied)
         yield 1
     for block_id in tuple(cache.to_cache):

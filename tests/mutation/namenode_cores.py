@@ -242,7 +242,10 @@ NAMENODE_CORES: Final[dict[str, Core]] = {
             "namenode_sim/client_protocol/tree/cache_directives.py",
             "namenode_sim/client_protocol/tree/cache_pools.py",
         ),
-        ("tests/namenode_sim/client_protocol/test_cache_calls.py",),
+        (
+            "tests/namenode_sim/client_protocol/test_cache_calls.py",
+            "tests/namenode_sim/client_protocol/test_cache_refusals.py",
+        ),
         NO_WORLDS,
     ),
     "cache-scan": Core(

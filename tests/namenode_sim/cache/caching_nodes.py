@@ -10,7 +10,7 @@ from namenode_sim.cache.rescan import rescan
 from namenode_sim.datanodes.commands import Cache, Uncache, orders
 from namenode_sim.datanodes.liveness import LivenessRules
 from namenode_sim.datanodes.model import Node
-from tests.namenode_sim.client_protocol.datanodes_in_memory import with_datanodes
+from tests.namenode_sim.client_protocol.datanodes_in_memory import with_datanodes, written
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
 
 
@@ -95,3 +95,11 @@ class Caching:
         answer = await self.served.call("listCacheDirectives", prevId=0, filter={})
         assert isinstance(answer, calls.ListCacheDirectivesResponseProto)
         return [one.stats for one in answer.elements]
+
+
+async def prepared(*lengths: int, **pool: Any) -> tuple[Caching, list[int]]:  # noqa: ANN401
+    """Return a NameNode with a file ``/d/a`` of these blocks, and a pool."""
+    made = Caching()
+    await made.pool(**pool)
+    blocks = await written(made.served, "/d/a", *lengths)
+    return made, [block.blockId for block in blocks]

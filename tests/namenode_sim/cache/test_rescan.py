@@ -1,28 +1,16 @@
 """Which blocks are ordered into which memories, and what of the directives is counted."""
 
-import random
-from typing import Any
-
 import pytest
 
 from hadoop.proto.hdfs_types_pb2 import CacheDirectiveStatsProto, CachePoolStatsProto
 from journal.model import TxId
 from namenode_sim.blocks.model import CorruptMark, Reason
-from namenode_sim.cache.rescan import rescan
 from namenode_sim.datanodes.commands import Cache, Uncache
-from namenode_sim.datanodes.model import AdminState, NodeCache
+from namenode_sim.datanodes.model import AdminState
 from namenode_sim.namespace.caching import Statistics
-from tests.namenode_sim.cache.caching_nodes import Caching
+from tests.namenode_sim.cache.caching_nodes import prepared
 from tests.namenode_sim.client_protocol.datanodes_in_memory import locations, written
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields
-
-
-async def prepared(*lengths: int, **pool: Any) -> tuple[Caching, list[int]]:  # noqa: ANN401
-    """Return a NameNode with a file ``/d/a`` of these blocks, and a pool."""
-    made = Caching()
-    await made.pool(**pool)
-    blocks = await written(made.served, "/d/a", *lengths)
-    return made, [block.blockId for block in blocks]
 
 
 def stats(files: int, needed: int, cached: int, whole: int) -> CacheDirectiveStatsProto:
@@ -50,8 +38,12 @@ async def test_each_block_is_cached_on_as_many_as_the_directive_asks_for(
 async def test_more_than_there_are_replicas_is_cached_as_far_as_it_goes() -> None:
     made, (block_id,) = await prepared(20)
     await made.add("/d/a", replication=4)
+    made.scan()
+    made.scan()
+    assert [node.cache.promised for node in made.nodes()] == [20] * 3
     made.round()
     made.scan()
+    assert not any(node.cache.to_cache for node in made.nodes())
     assert len(made.holding(block_id)) == 3
     assert await made.stats() == [stats(1, 80, 60, 0)]
 
@@ -99,6 +91,41 @@ async def test_orders_that_are_not_needed_any_more_are_withdrawn() -> None:
     made.scan()
     assert {node.cache.room() for node in made.nodes()} == {1000}
     assert not any(made.orders(node) for node in made.nodes())
+
+
+async def test_an_order_is_withdrawn_where_enough_have_done_theirs() -> None:
+    made, _ = await prepared(20)
+    number = await made.add("/d/a", replication=3)
+    made.scan()
+    made.obey(made.node("d1"))
+    made.report(made.node("d1"))
+    await made.served.call("modifyCacheDirective", info={"id": number, "replication": 2})
+    made.scan()
+    assert sum(node.cache.promised for node in made.nodes()) == 20
+    await made.served.call("modifyCacheDirective", info={"id": number, "replication": 1})
+    made.scan()
+    assert sum(node.cache.promised for node in made.nodes()) == 0
+
+
+async def test_one_that_is_to_go_is_taken_back_and_others_are_asked_for_the_rest() -> None:
+    made, (block_id,) = await prepared(20)
+    await made.add("/d/a", replication=3)
+    for name in ("d1", "d2"):
+        made.memory[name][block_id] = 20
+        made.report(made.node(name))
+    made.node("d2").cache.ask_to_drop(block_id, TxId(0))
+    made.scan()
+    assert not any(node.cache.to_uncache for node in made.nodes())
+    assert [len(node.cache.to_cache) for node in made.nodes()] == [0, 0, 1]
+
+
+async def test_an_empty_block_needs_no_memory() -> None:
+    made, _ = await prepared(0)
+    made.node("d1").cache.capacity = 0
+    await made.add("/d/a", replication=3)
+    made.scan()
+    assert not any(node.cache.to_cache for node in made.nodes())
+    assert await made.stats() == [stats(1, 0, 0, 1)]
 
 
 async def test_what_was_to_go_and_is_needed_again_stays() -> None:
@@ -287,124 +314,3 @@ async def test_a_directive_that_has_changed_is_counted_anew_and_a_sum_keeps_its_
     await made.served.call("modifyCacheDirective", info={"id": number, "replication": 2})
     assert await made.stats() == [stats(1, 40, 0, 0)]
     assert Statistics(1, 2, 3, 4) + Statistics(10, 20, 30, 40) == Statistics(11, 22, 33, 44)
-
-
-async def test_a_scan_takes_a_step_for_each_file_block_and_order() -> None:
-    made, _ = await prepared(20, 10)
-    await made.add("/d", replication=3)
-    namespace = made.served.scene("hdfs").namespace
-    assert sum(rescan(made.served.cluster, namespace, made.now_ms, made.now)) == 3 + 2 + 3 * 2
-    made.round()
-    assert sum(rescan(made.served.cluster, namespace, made.now_ms, made.now)) == 3 + 2 + 3 * 2
-
-
-@pytest.mark.parametrize("what", ["the directive", "the pool", "the file", "a replica"])
-async def test_what_goes_in_the_midst_of_a_scan_is_not_asked_for(what: str) -> None:
-    for step in range(20):
-        made, _ = await prepared(20, 10)
-        number = await made.add("/d/a", replication=3)
-        made.scan()
-        namespace, cluster = made.served.scene("hdfs").namespace, made.served.cluster
-        steps = rescan(cluster, namespace, made.now_ms, made.now)
-        for _ in zip(range(step), steps, strict=False):
-            pass
-        match what:
-            case "the directive":
-                await made.served.call("removeCacheDirective", id=number)
-            case "the pool":
-                await made.served.call("removeCachePool", poolName="p")
-            case "the file":
-                await made.served.call("delete", src="/d/a", recursive=False)
-            case _:
-                (storage,) = made.node("d1").storages.values()
-                cluster.blocks.empty_storage(storage.held)
-        for _ in steps:
-            pass
-        made.scan()
-        asked = {node.id.uuid for node in made.nodes() if node.cache.to_cache}
-        assert asked == ({"d2", "d3"} if what == "a replica" else set()), step
-
-
-# ---- random histories ----
-
-
-class World:
-    """Files, directives and DataNodes that change in any order, with a NameNode that may end."""
-
-    def __init__(self, seed: int) -> None:
-        self.made, self.draw = Caching(), random.Random(seed)
-        self.files: dict[str, int] = {}
-        self.directives: list[int] = []
-        self.names = 0
-
-    async def begin(self) -> None:
-        await self.made.pool("p", limit=self.draw.choice([100, 300, 1 << 40]))
-        await self.made.pool("q")
-        for node in self.made.nodes():
-            node.cache.capacity = self.draw.choice([0, 50, 200, 1000])
-
-    async def step(self) -> None:
-        made, draw = self.made, self.draw
-        node = draw.choice(made.nodes())
-        match draw.randrange(8):
-            case 0:
-                self.names += 1
-                path = f"/d{draw.randrange(2)}/f{self.names}"
-                lengths = [draw.randrange(1, 40) for _ in range(draw.randrange(1, 4))]
-                await written(made.served, path, *lengths)
-                self.files[path] = sum(lengths)
-            case 1 if self.files:
-                path = draw.choice(sorted(self.files))
-                del self.files[path]
-                await made.served.call("delete", src=path, recursive=False)
-            case 2:
-                path = draw.choice([*sorted(self.files), "/d0", "/d1"])
-                wanted = draw.randrange(1, 4)
-                pool = draw.choice("pq")
-                self.directives.append(await made.add(path, pool, replication=wanted))
-            case 3 if self.directives:
-                number = self.directives.pop(draw.randrange(len(self.directives)))
-                await made.served.call("removeCacheDirective", id=number)
-            case 4:
-                made.memory[node.id.uuid].clear()  # its process starts anew
-                node.cache = NodeCache(node.cache.capacity)
-            case 5:
-                for one in made.nodes():  # another NameNode takes over
-                    one.forget_orders()
-                made.served.cluster.cache.counted = {}
-            case 6:
-                made.scan()
-            case _:
-                made.now += draw.random() * 40
-                made.obey(node)
-                made.report(node)
-        for one in made.nodes():
-            assert sum(made.memory[one.id.uuid].values()) <= one.cache.capacity
-
-    async def check_settled(self) -> None:
-        """Demand that rounds without changes come to an end, within all limits."""
-        made = self.made
-        for _ in range(3):
-            made.round()
-        before = {name: dict(held) for name, held in made.memory.items()}
-        made.round()
-        assert made.memory == before
-        assert not any(made.orders(node) for node in made.nodes())
-        for counted in await made.stats():
-            assert counted.bytesCached <= counted.bytesNeeded
-        answer = await made.served.call("listCachePools", prevPoolName="")
-        for entry in answer.entries:  # type: ignore[attr-defined]
-            assert entry.stats.bytesCached <= entry.info.limit
-        if not self.directives:
-            assert not any(made.memory.values())
-        for node in made.nodes():
-            assert node.cache.promised == sum(node.cache.to_cache.values())
-
-
-@pytest.mark.parametrize("seed", range(40))
-async def test_memories_stay_within_their_limits_and_settle(seed: int) -> None:
-    world = World(seed)
-    await world.begin()
-    for _ in range(60):
-        await world.step()
-    await world.check_settled()
