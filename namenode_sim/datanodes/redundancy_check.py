@@ -84,6 +84,7 @@ def check_redundancy(around: Surroundings, recheck: Recheck, now: float) -> None
         places = (around.cluster.find_place(number) for number in recheck.awaited)
         known = [place for place in places if place is not None]
         around.pending.add(block.id, known, now)
+    around.pending.keep(block.id, lambda place: _still_comes(around.cluster, slot, place))
     found = assess(around, slot)
     blocks.needed.put(slot, found.priority)
     blocks.rechecks.settle(slot)
@@ -101,10 +102,14 @@ def is_complete(block: BlockInfo) -> bool:
 
 
 def assess(around: Surroundings, slot: Slot) -> Assessment:
-    """Count a complete block's replicas; those that have come are no longer on their way."""
+    """Count a complete block's replicas; those that have come are no longer on their way.
+
+    Nothing changes: a round must still find what was lost on its way, whoever has looked before.
+    """
     blocks = around.cluster.blocks
     counts, block = count(around.cluster, slot), blocks.map.block(slot)
-    coming = around.pending.keep(block.id, lambda place: _still_comes(around.cluster, slot, place))
+    expected = around.pending.places(block.id)
+    coming = tuple(place for place in expected if _still_comes(around.cluster, slot, place))
     required = counts.required(block.expected, around.rules.maintained_least)
     spread = not around.many_racks or _racks(around.cluster, counts) >= min(RACKS, block.expected)
     urgency = priority(

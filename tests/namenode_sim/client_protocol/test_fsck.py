@@ -1,14 +1,16 @@
 """fsck: what is said of files and blocks, over a NameNode in memory and over HTTP."""
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
 
 from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto
+from namenode_sim.blocks import safemode
 from namenode_sim.blocks.model import Slot
-from namenode_sim.client_protocol.fsck.report import Report
+from namenode_sim.client_protocol.fsck.report import Report, find_block
 from namenode_sim.datanodes.model import AdminState
 from namenode_sim.datanodes.redundancy import Redundancy
 from tests.namenode_sim.client_protocol import datanodes_in_memory
@@ -213,3 +215,102 @@ async def test_a_block_that_is_deleted_during_the_check_is_left_out() -> None:
     assert [next(steps), next(steps), next(steps)] == ["/ <dir>\n", "/d <dir>\n", ""]
     await here.served.call("delete", src="/d/f", recursive=True)
     assert "\nStatus: HEALTHY\n" in "".join(steps)
+
+
+def explained(here: Site) -> tuple[str, dict[str, tuple[str, str]]]:
+    """Return what is done about the block, and of each DataNode why it counts and what goes on."""
+    _, facts = find_block(here.served.scene(SUPERUSER), here.redundancy, str(here.block.blockId))
+    document = json.loads(json.dumps(facts.as_json()))
+    return document["action"], {
+        one["datanode"]: (one["why"], one["fate"]) for one in document["replicas"]
+    }
+
+
+def run(here: Site) -> None:
+    """Let the NameNode do what it would do in a few rounds."""
+    for _ in range(3):
+        here.redundancy.begin_round(time.monotonic())
+        while here.redundancy.work(time.monotonic()):
+            pass
+
+
+async def test_a_copy_waits_is_on_its_way_or_cannot_be() -> None:
+    here = await site("/r1", "/r1", "/r2", "/r2")
+    assert explained(here)[0] == "nothing is copied or deleted"
+    holders = list(explained(here)[1])
+    losing(*holders[:2])(here.served, here.block)
+    assert explained(here) == (
+        "waits for a copy, in the queue highest", {holders[2]: ("counts", "stays")}
+    )  # fmt: skip
+    run(here)
+    assert explained(here)[0].startswith("on its way to 10.0.0.")
+    losing(holders[2])(here.served, here.block)
+    assert explained(here) == ("nothing can be copied: no good replica is known", {})
+
+
+async def test_nothing_is_copied_in_safe_mode_or_judged_at_the_start() -> None:
+    here = await site()
+    losing("d1")(here.served, here.block)
+    here.served.cluster.set_safe_mode(safemode.SafeMode(safemode.Off(), by_hand=True))
+    assert explained(here)[0] == "it needs a copy, and nothing is copied in safe mode"
+    here.served.cluster.blocks.rechecks.stop()
+    assert explained(here)[0].startswith("blocks are not judged yet")
+
+
+async def test_too_many_replicas_are_deleted_once_their_storages_are_confirmed() -> None:
+    here = await site("/r1", "/r1", "/r2")
+    held = next(iter(here.served.cluster.nodes["d1"].storages.values())).held
+    held.confirmed = False
+    await here.served.call("setReplication", src="/d/f", replication=1)
+    run(here)
+    action, replicas = explained(here)
+    assert action == "deletions wait until all storages of the block have reported in full"
+    assert replicas["d1"] == ("counts", "stays; a full report has not confirmed it")
+    ordered = [name for name, (why, _) in replicas.items() if "excess" in why]
+    assert [replicas[name] for name in ordered] == [
+        ("does not count: excess", "its deletion waits for a heartbeat of its DataNode")
+    ]
+    blocks = here.served.cluster.blocks
+    number = next(iter(here.served.cluster.nodes[ordered[0]].storages.values())).held.number
+    blocks.invalidations.forget(number, here.block.blockId)
+    assert explained(here)[1][ordered[0]][1] == (
+        "its DataNode was ordered to delete it, and has not reported that"
+    )
+    held.confirmed = True
+    blocks.rechecks.settle(slot_of(here.served, here.block))
+    assert explained(here)[0] == "its excess is deleted"
+
+
+async def test_a_corrupt_replica_says_why_and_how_long_it_stays() -> None:
+    here = await site()
+    damaged("d1")(here.served, here.block)
+    why = "does not count: corrupt: its length is not the block's"
+    assert explained(here)[1]["d1"] == (why, "kept until there are enough good ones")
+    damaged("d2", "d3")(here.served, here.block)
+    assert explained(here)[1]["d1"] == (why, "kept: none is good")
+    here.served.cluster.nodes["d1"].last_heard -= 100
+    assert explained(here)[1]["d1"][0] == f"{why}; its DataNode was silent for 100 s"
+
+
+async def test_a_block_that_is_written_is_not_judged() -> None:
+    here = await site()
+    await here.served.create("/open")
+    added = await datanodes_in_memory.add_block(here.served, "/open")
+    here.block = added.b
+    action, replicas = explained(here)
+    assert action == "it is being written: nothing is copied"
+    assert set(replicas.values()) == {("does not count: being written; 0 bytes", "is written")}
+
+
+async def test_a_look_does_not_hide_a_copy_that_was_lost_on_its_way() -> None:
+    """The schedule: the DataNode that a copy goes to dies, and fsck looks before the round."""
+    here = await site("/r1", "/r1", "/r2", "/r2")
+    lost, *_ = explained(here)[1]
+    losing(lost)(here.served, here.block)
+    run(here)
+    (target,) = here.redundancy.pending.places(here.block.blockId)
+    target[0].alive = False
+    here.text("/")
+    run(here)
+    (other,) = here.redundancy.pending.places(here.block.blockId)
+    assert other[0] is not target[0]

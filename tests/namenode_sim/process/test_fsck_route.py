@@ -98,6 +98,10 @@ async def test_a_standby_and_one_that_was_superseded_give_no_verdict() -> None:
         here.served.log.superseded = True
         text = await caller.text(path="/")
         assert text.endswith("superseded\n\n\nFsck on path '/' FAILED")
+        block = {"blockId": str(here.block.blockId)}
+        assert "Block belongs to" not in await caller.text(**block)
+        for query in ({"path": "/"}, block):
+            assert (await caller.ask(**query, ugi="hdfs", form="json"))[0] == 503
         here.served.face.gate = Closed()
         text = await caller.text(path="/")
         assert text.endswith("ask the active NameNode\n\n\nFsck on path '/' FAILED")
@@ -130,6 +134,14 @@ async def test_a_failover_during_the_check_ends_it(monkeypatch: pytest.MonkeyPat
         text = (await answer.text()).rstrip()
     assert text.endswith("\n\n\nFsck on path '/' FAILED")
     assert "the active no longer" in text
+
+
+async def test_checks_that_failed_make_room_for_others() -> None:
+    async with asking(await test_fsck.site()) as caller:
+        for _ in range(fsck_route.MOST_AT_ONCE + 1):
+            assert "FAILED" in await caller.text(path="relative")
+            assert (await caller.ask(path="/", form="json", move="1", ugi="hdfs"))[0] == 503
+        assert (await caller.text(path="/")).endswith("is HEALTHY")
 
 
 async def test_not_all_checks_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
