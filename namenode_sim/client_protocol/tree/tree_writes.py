@@ -208,6 +208,8 @@ def _check_move(scene: Scene, source: paths.Route, target: paths.Route) -> None:
     if parent is not source.parent:
         new_inodes.check_room(scene, parent, 0)
         common = next(step for step in reversed(target.nodes) if step in source.nodes)
+        if not any(quotas.limited(parent, common)):
+            return  # what is moved may be millions of files, and need not be counted
         tree, policy_id = scene.namespace.tree, effective_policy_id(parent)
         moved = use_below(tree, node, policy_id)
         if target.last is not None:

@@ -39,11 +39,11 @@ def check(
     Of what does not grow nothing is refused, though a quota be less than what is there.  Raise
     FsError.
     """
-    for step in _limited(directory, stop):
+    for step in limited(directory, stop):
         _check_one(scene, step, added)
 
 
-def _limited(
+def limited(
     directory: inode.INodeDirectory | None, stop: inode.INode | None = None
 ) -> Iterator[inode.INodeDirectory]:
     """Yield those of a directory and the ones above it that have quotas, the lowest first."""
@@ -56,7 +56,7 @@ def _limited(
 
 def check_change(scene: Scene, file: inode.INodeFile, after: inode.INodeFile) -> None:
     """Check that a file may become what ``after`` is, in the place that it has; raise FsError."""
-    if file.parent is None or not any(_limited(file.parent)):
+    if file.parent is None or not any(limited(file.parent)):
         return
     policy_id = effective_policy_id(file.parent)
     added = use_of_file(after, policy_id)

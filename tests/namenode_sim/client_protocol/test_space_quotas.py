@@ -1,5 +1,6 @@
 """Quotas of space, in all and by type of storage: what each call may still take, to the byte."""
 
+import cProfile
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -313,3 +314,17 @@ PREFIXED = {
 @pytest.mark.parametrize(("count", "text"), PREFIXED.items())
 def test_sizes_are_written_as_hadoop_writes_them(count: int, text: str) -> None:
     assert prefixed(count) == text
+
+
+async def test_what_is_moved_is_counted_only_where_there_is_a_quota() -> None:
+    """A directory may have millions of files, and the walk takes the turn of the call."""
+    served = await prepared()
+    for number in range(2000):
+        await served.mkdirs(f"/big/{number}")
+    counted = cProfile.Profile()
+    with counted:
+        await served.call("rename", src="/big", dst="/q/big")
+    assert sum(one.callcount for one in counted.getstats()) < 2000
+    await limit(served, "/out", 1)
+    with pytest.raises(RemoteFault, match="consumed = "):
+        await served.call("rename", src="/q", dst="/out/q")
