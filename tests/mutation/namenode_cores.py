@@ -253,6 +253,16 @@ NAMENODE_CORES: Final[dict[str, Core]] = {
         ("tests/namenode_sim/cache", "tests/namenode_sim/client_protocol/test_cache_calls.py"),
         NO_WORLDS,
     ),
+    "cache-memory": Core(
+        (
+            "namenode_sim/datanode_protocol/cache_watch.py",
+            "datanode/replicas/caching.py",
+            "datanode/replicas/locked_pages.py",
+            "datanode/replicas/memory.py",
+        ),
+        ("tests/datanode/test_memory.py", "tests/namenode_sim/datanode_protocol/test_caching.py"),
+        NO_WORLDS,
+    ),
     "edits": Core(
         (
             "namenode_sim/edits/admin_codec.py",

@@ -107,6 +107,34 @@ async def test_an_order_is_withdrawn_where_enough_have_done_theirs() -> None:
     assert sum(node.cache.promised for node in made.nodes()) == 0
 
 
+@pytest.mark.parametrize("first", [1, 3])
+async def test_the_largest_wins_whichever_comes_first(first: int) -> None:
+    made, (block_id,) = await prepared(20)
+    await made.add("/d/a", replication=first)
+    await made.add("/d", replication=4 - first)
+    made.round()
+    assert len(made.holding(block_id)) == 3
+
+
+@pytest.mark.parametrize(
+    ("held", "leaves", "replicas", "leaving", "asked"),
+    [("123", "3", 1, 2, 0), ("1", "1", 2, 0, 1), ("12", "2", 1, 1, 0), ("12", "12", 1, 1, 0)],
+)
+async def test_what_goes_counts_before_another_is_asked(
+    held: str, leaves: str, replicas: int, leaving: int, asked: int
+) -> None:
+    made, (block_id,) = await prepared(20)
+    await made.add("/d/a", replication=replicas)
+    for name in held:
+        made.memory[f"d{name}"][block_id] = 20
+        made.report(made.node(f"d{name}"))
+    for name in leaves:
+        made.node(f"d{name}").cache.ask_to_drop(block_id, TxId(0))
+    made.scan()
+    assert sum(len(node.cache.to_uncache) for node in made.nodes()) == leaving
+    assert sum(len(node.cache.to_cache) for node in made.nodes()) == asked
+
+
 async def test_one_that_is_to_go_is_taken_back_and_others_are_asked_for_the_rest() -> None:
     made, (block_id,) = await prepared(20)
     await made.add("/d/a", replication=3)
