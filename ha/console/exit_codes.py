@@ -20,7 +20,7 @@ UNREACHABLE: Final = 6
 UNAUTHORISED: Final = 7
 """We may not ask for this; nothing was changed."""
 UNHEALTHY: Final = 8
-"""Only with ``--check``."""
+"""With ``--check``, and where files cannot be read."""
 OPEN_TO_STRANGERS: Final = 78
 """Only of daemons (``ha.daemon.exposure``): an address can be reached from other machines."""
 INTERRUPTED: Final = 130

@@ -31,7 +31,7 @@ _DENIED: Final = (CommandOutcome.UNAUTHORISED, Code.ACCESS_DENIED)
 _ENDS: Final = {
     404: (CommandOutcome.REFUSED, Code.NO_SUCH_RECORD), 403: _DENIED, 401: _DENIED,
 }  # fmt: skip
-_WORDS: Final = ("missing", "corrupt", "under", "over", "misplaced", "not listed")
+_WORDS: Final = ("missing", "corrupt", "under", "over", "misplaced", "not_listed")
 
 
 @click.command()
@@ -49,13 +49,13 @@ def fsck(*, place: ClusterCommand, path: str, with_open: bool, snapshots: bool) 
     asked = {name: "1" for name, wanted in flags.items() if wanted}
     document = ask(place, "fsck", path=path, **asked)
     sums = document["totals"]
-    counted = ", ".join(f"{sums.get(word, 0)} {word}" for word in _WORDS if sums.get(word))
+    found = [f"{sums[word]} {word.replace('_', ' ')}" for word in _WORDS if sums.get(word)]
     lines = [*lines_of(document), f"{sums.get('files', 0)} files, {sums.get('blocks', 0)} blocks: "]
-    lines[-1] += f"{counted or 'all as they should be'}"
-    if sums.get("striped files"):
-        lines.append(f"not judged, as they are erasure-coded: {sums['striped files']} files")
+    lines[-1] += ", ".join(found) or "all as they should be"
+    if sums.get("striped_files"):
+        lines.append(f"not judged, as they are erasure-coded: {sums['striped_files']} files")
     if not document["healthy"]:
-        lines.append(f"! {sums['unreadable files']} files cannot be read  → nnha datanodes")
+        lines.append(f"! {sums['unreadable_files']} files cannot be read  → nnha datanodes")
     show_lines(place, document, lines)
     sys.exit(DONE if document["healthy"] else UNHEALTHY)
 

@@ -32,6 +32,12 @@ _ELSEWHERE: Final = {
     "left": "Decommissioned", "leaving": "Decommissioning", "maintained": "EnteringMaintenance",
     "away": "InMaintenance",
 }  # fmt: skip
+_SUMS: Final = (
+    "dir symlink files size blocks open_files open_size open_blocks striped_files striped_size "
+    "striped_blocks unreadable_files missing missing_size corrupt corrupt_size under over "
+    "misplaced minimal under_minimum replicas expected_replicas missing_replicas left leaving "
+    "maintained away not_listed"
+)
 _MAINTENANCE: Final = (Condition.MAINTAINED, Condition.AWAY)
 
 
@@ -46,7 +52,7 @@ class Report:
     redundancy: Redundancy
     path: str
     flags: frozenset[str]
-    totals: "Counter[str]" = field(default_factory=Counter)
+    totals: "Counter[str]" = field(default_factory=lambda: Counter(dict.fromkeys(_SUMS.split(), 0)))
     _listed: list[Mapping[str, object]] = field(default_factory=list)
 
     def steps(self) -> Iterator[str]:
@@ -60,9 +66,9 @@ class Report:
                     self.totals[kind] += 1
                     yield f"{path} <{kind}>\n" if "files" in self.flags else ""
                 case FileFacts() if found.is_open and "openforwrite" not in self.flags:
-                    self.totals["open files"] += 1
-                    self.totals["open size"] += found.length
-                    self.totals["open blocks"] += len(found.blocks)
+                    self.totals["open_files"] += 1
+                    self.totals["open_size"] += found.length
+                    self.totals["open_blocks"] += len(found.blocks)
                 case FileFacts():
                     add(self.totals, self.scene, found)
                     self.list_blocks(found.path, *found.blocks)
@@ -79,7 +85,7 @@ class Report:
             every = {"blocks", "blockId"} & self.flags
             found = [one for one in blocks if every or one.state not in _FINE]
             listed = found[: MOST_LISTED - len(self._listed)]
-            self.totals["not listed"] += len(found) - len(listed)
+            self.totals["not_listed"] += len(found) - len(listed)
             self._listed += [{"path": path, **one.as_json()} for one in listed]
 
     def as_json(self) -> Mapping[str, object]:
@@ -210,11 +216,11 @@ def missing_text(scene: Scene, path: str, after: str) -> str:
 
 def add(totals: "Counter[str]", scene: Scene, file: FileFacts) -> None:
     """Count a file and its blocks; of striped groups nothing but their number is known."""
-    kind = "striped " if file.node.block_type == STRIPED else ""
+    kind = "striped_" if file.node.block_type == STRIPED else ""
     totals[f"{kind}files"] += 1
     totals[f"{kind}size"] += file.length
     totals[f"{kind}blocks"] += len(file.node.blocks) if kind else len(file.blocks)
-    totals["unreadable files"] += any(one.state in UNREADABLE for one in file.blocks)
+    totals["unreadable_files"] += any(one.state in UNREADABLE for one in file.blocks)
     wanted = file.node.replication
     for one in file.blocks:
         if one.judged is None:
@@ -222,15 +228,15 @@ def add(totals: "Counter[str]", scene: Scene, file: FileFacts) -> None:
         good = one.readable
         if one.state in UNREADABLE:
             totals[one.state] += 1
-            totals[f"{one.state} size"] += one.block.length
+            totals[f"{one.state}_size"] += one.block.length
         enough = scene.cluster.blocks.map.has_minimum(good)
-        totals["minimal" if enough else "under minimum"] += 1
+        totals["minimal" if enough else "under_minimum"] += 1
         totals["over"] += len(one.counts.live) > wanted
         totals["under"] += 0 < good < wanted
         totals["misplaced"] += one.is_misplaced
-        totals["missing replicas"] += max(0, wanted - good) if good else 0
+        totals["missing_replicas"] += max(0, wanted - good) if good else 0
         totals["replicas"] += good
-        totals["expected replicas"] += wanted
+        totals["expected_replicas"] += wanted
         totals.update({name: len(getattr(one.counts, name)) for name in _ELSEWHERE})
 
 
@@ -248,13 +254,13 @@ def summary(totals: "Counter[str]", scene: Scene) -> str:
 
     worst = stars = "  ********************************\n"
     worst += (
-        f"  UNDER MIN REPL'D BLOCKS:\t{of_blocks('under minimum')}\n"
-        f"  CORRUPT FILES:\t{totals['unreadable files']}\n"
-        f"  MISSING BLOCKS:\t{totals['missing']}\n  MISSING SIZE:\t\t{totals['missing size']} B\n"
-        f"  CORRUPT BLOCKS: \t{totals['corrupt']}\n  CORRUPT SIZE:\t\t{totals['corrupt size']} B\n"
+        f"  UNDER MIN REPL'D BLOCKS:\t{of_blocks('under_minimum')}\n"
+        f"  CORRUPT FILES:\t{totals['unreadable_files']}\n"
+        f"  MISSING BLOCKS:\t{totals['missing']}\n  MISSING SIZE:\t\t{totals['missing_size']} B\n"
+        f"  CORRUPT BLOCKS: \t{totals['corrupt']}\n  CORRUPT SIZE:\t\t{totals['corrupt_size']} B\n"
     )
     average = f" (avg. block size {totals['size'] // blocks} B)" if blocks else ""
-    missing = _share(totals["missing replicas"], totals["expected replicas"])
+    missing = _share(totals["missing_replicas"], totals["expected_replicas"])
     elsewhere = ((java, totals[name]) for name, java in _ELSEWHERE.items() if totals[name])
     return (
         f"\nStatus: {'HEALTHY' if is_healthy(totals) else 'CORRUPT'}\n"
@@ -262,12 +268,12 @@ def summary(totals: "Counter[str]", scene: Scene) -> str:
         f" Number of racks:\t\t{len({node.rack for node in nodes})}\n"
         f" Total dirs:\t\t\t{totals['dir']}\n Total symlinks:\t\t{totals['symlink']}\n\n"
         f"Replicated Blocks:\n Total size:\t{totals['size']} B"
-        f"{_more(' (Total open files size: {} B)', totals['open size'])}\n"
+        f"{_more(' (Total open files size: {} B)', totals['open_size'])}\n"
         f" Total files:\t{totals['files']}"
-        f"{_more(' (Files currently being written: {})', totals['open files'])}\n"
+        f"{_more(' (Files currently being written: {})', totals['open_files'])}\n"
         f" Total blocks (validated):\t{blocks}{average}"
-        f"{_more(' (Total open file blocks (not validated): {})', totals['open blocks'])}\n"
-        f"{worst + stars if totals['unreadable files'] or totals['under minimum'] else ''}"
+        f"{_more(' (Total open file blocks (not validated): {})', totals['open_blocks'])}\n"
+        f"{worst + stars if totals['unreadable_files'] or totals['under_minimum'] else ''}"
         f" Minimally replicated blocks:\t{of_blocks('minimal')}\n"
         f" Over-replicated blocks:\t{of_blocks('over')}\n"
         f" Under-replicated blocks:\t{of_blocks('under')}\n"
@@ -275,11 +281,11 @@ def summary(totals: "Counter[str]", scene: Scene) -> str:
         f" Default replication factor:\t{scene.settings.replication}\n"
         f" Average block replication:\t{np.float32(totals['replicas'] / (blocks or 1))!s}\n"
         f" Missing blocks:\t\t{totals['missing']}\n Corrupt blocks:\t\t{totals['corrupt']}\n"
-        f" Missing replicas:\t\t{totals['missing replicas']}{missing}\n"
+        f" Missing replicas:\t\t{totals['missing_replicas']}{missing}\n"
         + "".join(f" {name}Replicas:\t{number}\n" for name, number in elsewhere)
-        + f"\nErasure Coded Block Groups:\n Total size:\t{totals['striped size']} B\n"
-        f" Total files:\t{totals['striped files']}\n Total block groups (validated):\t0"
-        f"{_more(' (not validated: {})', totals['striped blocks'])}\n\n"
+        + f"\nErasure Coded Block Groups:\n Total size:\t{totals['striped_size']} B\n"
+        f" Total files:\t{totals['striped_files']}\n Total block groups (validated):\t0"
+        f"{_more(' (not validated: {})', totals['striped_blocks'])}\n\n"
     )
 
 

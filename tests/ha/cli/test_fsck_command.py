@@ -25,7 +25,7 @@ FEW = {
 READABLE = {"healthy": True, "totals": {"files": 2, "blocks": 2, "under": 1}, "blocks": [FEW]}
 LOST = {
     "healthy": False,
-    "totals": {"files": 1, "blocks": 1, "missing": 1, "unreadable files": 1},
+    "totals": {"files": 1, "blocks": 1, "missing": 1, "unreadable_files": 1},
     "blocks": [FEW | {"state": "missing", "live": 0, "replicas": []}],
 }
 LINES = [
@@ -94,7 +94,7 @@ async def test_files_that_cannot_be_read_have_a_code_of_their_own(
 
 
 async def test_striped_files_are_said_not_to_be_judged(cluster: Cluster, asked: Asked) -> None:
-    totals = {"files": 1, "blocks": 1, "striped files": 4}
+    totals = {"files": 1, "blocks": 1, "striped_files": 4}
     asked.answer = json_answer({"healthy": True, "totals": totals, "blocks": []})
     told = await nnha("fsck", *cluster.words("/"))
     assert told.out.splitlines() == [

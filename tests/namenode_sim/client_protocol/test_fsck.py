@@ -123,6 +123,9 @@ async def test_the_report_says_what_is_wrong(
     list(listed.steps())
     document = json.loads(json.dumps(listed.as_json()))
     assert document["healthy"] is healthy
+    sums = document["totals"]
+    assert set(sums) == set(Report(here.served.scene(), here.redundancy, "/", frozenset()).totals)
+    assert (sums["files"], sums["blocks"], sums["not_listed"]) == (1, 1, 0)
     (one,) = document["blocks"]
     assert (one["path"], one["state"]) == ("/d/f", state)
 
