@@ -165,9 +165,9 @@ class Hosts:
             return
         self.progress.pop(node.id.uuid, None)
         node.blocks_left = None
-        if state is AdminState.NORMAL and before in AFTER.values():
-            # Bad schedule: it was switched off and its disks replaced while it was not needed, and
-            # it is asked to serve before it reports.
+        if state is AdminState.NORMAL:
+            # Bad schedule: a former active said that it may go, its disks were replaced before this
+            # one had come to say so, and it is asked to serve before it reports.
             self._cluster.blocks.registered(node.id.uuid)
         self._cluster.set_admin(node, state)
         log.info(

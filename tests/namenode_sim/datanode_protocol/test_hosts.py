@@ -330,32 +330,22 @@ async def test_a_dead_one_that_the_table_lacks_keeps_no_other_away() -> None:
     """It has left, and is off the table: it is on /default-rack, on another level."""
     scene, table = Scene(), {"10.0.0.97": "/hall/x", "10.0.0.98": "/hall/x"}
     scene.keeper.use_racks(Racks(lambda _: dict(table)))
-    scene.register("a", "/hall/x")
-    gone = scene.register("b", "/hall/x")
+    _, gone = (scene.register(name, "/hall/x") for name in "ab")
     scene.dies(gone)
     del table["10.0.0.98"]
     await scene.keeper.refresh_nodes()
-    assert gone.rack == "/default-rack"
-    assert scene.register("c", "/hall/y").rack == "/hall/y"
-    with pytest.raises(UnevenRacks):
-        scene.register("b", "/default-rack")
+    assert (gone.rack, scene.register("c", "/hall/y").rack) == ("/default-rack", "/hall/y")
 
 
 @pytest.mark.row("B21")
 async def test_names_that_cannot_be_looked_up_now_keep_their_addresses() -> None:
-    """The DNS is away while the files are read: those that leave do not serve again."""
     scene = Scene()
-    await scene.become(Role.ACTIVE)
     node = scene.register("a")
-    listed = text_lists("", "alias", ("i", "e"))
-    scene.files.lists = HostLists(None, listed.marked, {"alias": frozenset({"10.0.0.97"})})
-    await scene.keeper.refresh_nodes()
-    scene.files.lists = listed
-    await scene.keeper.refresh_nodes()
-    assert node.admin is D_ING
-    scene.files.lists = HostLists(None, listed.marked, {"alias": frozenset({"10.0.0.98"})})
-    await scene.keeper.refresh_nodes()
-    assert node.admin is AdminState.NORMAL
+    marked, normal = text_lists("", "alias", ("i", "e")).marked, AdminState.NORMAL
+    for ip, state in (("10.0.0.97", D_ING), ("", D_ING), ("10.0.0.98", normal)):
+        scene.files.lists = HostLists(None, marked, {"alias": frozenset({ip})} if ip else {})
+        await scene.keeper.refresh_nodes()
+        assert node.admin is state
 
 
 async def test_one_whose_rack_is_not_known_is_on_the_default_or_refused() -> None:
@@ -395,5 +385,16 @@ async def test_one_that_was_away_proves_nothing_when_it_serves_again() -> None:
     await scene.asks("host-a")
     await scene.look()
     assert node.storages["a"].held.confirmed
+    await scene.asks("")
+    assert not node.storages["a"].held.confirmed
+
+
+async def test_one_that_a_former_active_let_go_proves_nothing_when_it_serves_again() -> None:
+    """This active has not come to say that it may go, and it is away all the same."""
+    scene = Scene()
+    await scene.become(Role.ACTIVE)
+    node = scene.register("a")
+    await scene.asks("host-a")
+    assert node.admin is D_ING
     await scene.asks("")
     assert not node.storages["a"].held.confirmed

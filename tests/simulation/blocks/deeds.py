@@ -1,6 +1,7 @@
 """What a simulated client does, one thing after another."""
 
 import asyncio
+from contextlib import suppress
 from random import Random
 
 from ha.rpc.errors import RemoteFault
@@ -22,7 +23,7 @@ class Deeds:
 
     def __init__(self, client: Client, swarm: Swarm, trace: Trace) -> None:
         self._client, self._replication, self._trace = client, swarm.replication, trace
-        self._usual = not swarm.appending
+        self._usual, self._pause_seconds = not swarm.appending, swarm.pause_seconds
         self._random: Random = client.random
 
     async def until(self, ends: float) -> None:
@@ -33,7 +34,7 @@ class Deeds:
                 await self._one()
             except (RemoteFault, GaveUp, BadLink) as failure:
                 self._trace.add(client.name, f"fails: {failure}"[:200])
-            await asyncio.sleep(self._random.random() * 2.0)
+            await asyncio.sleep(self._random.random() * self._pause_seconds)
 
     async def _one(self) -> None:
         client, random = self._client, self._random
@@ -89,11 +90,16 @@ async def write_all(client: Client, replication: int) -> None:
         await client.write(f"/f{number}", BLOCK_SIZE // 2, replication)
 
 
-async def shrink_all(client: Client) -> None:
-    """Have every file want one replica only."""
+async def shrink_all(client: Client, *, at_once: bool = False) -> None:
+    """Have every file want one replica only, one after another or all at once."""
+    if at_once:
+        await asyncio.gather(*(_shrink(client, number) for number in range(PATHS)))
+        return
     for number in range(PATHS):
-        request = calls.SetReplicationRequestProto(src=f"/f{number}", replication=1)
-        try:
-            await client.ask("setReplication", request, calls.SetReplicationResponseProto)
-        except (RemoteFault, GaveUp):
-            continue
+        await _shrink(client, number)
+
+
+async def _shrink(client: Client, number: int) -> None:
+    request = calls.SetReplicationRequestProto(src=f"/f{number}", replication=1)
+    with suppress(RemoteFault, GaveUp):
+        await client.ask("setReplication", request, calls.SetReplicationResponseProto)

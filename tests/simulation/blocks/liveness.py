@@ -62,17 +62,17 @@ async def _demand_leave(world: "World") -> None:
     if kind is Kind.DECOMMISSION and max(wanted, default=0) >= len(world.datanodes):
         return  # it has to stay
     world.hosts.ask_one(owner, kind)
-    if kind is Kind.DECOMMISSION:
-        gone = lambda: f"{owner.name} may not go" if world.hosts.is_asked(owner) else ""
-        await _until(world, gone, "P9")
+
+    def stays() -> str:
+        away = not world.hosts.is_asked(owner) or not owner.machine.runs
+        return "" if away else f"{owner.name} is asked for {kind.name}, and may not go"
+
+    await _until(world, stays, "P9")
+    if kind is Kind.MAINTENANCE:
+        await asyncio.sleep(DEAD_SECONDS + LEAST_SECONDS)
+        world.hosts.serve_again(owner)
         await _in_order(world)
-        return
-    off = lambda: f"{owner.name} may not be switched off" if owner.machine.runs else ""
-    await _until(world, off, "P9")
-    await asyncio.sleep(DEAD_SECONDS + LEAST_SECONDS)
-    world.hosts.serve_again(owner)
-    await _in_order(world)
-    owner.start()
+        owner.start()
     await _in_order(world)
 
 

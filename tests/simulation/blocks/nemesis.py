@@ -51,7 +51,8 @@ class Swarm:
     append and recover more than they write.  ``prepared``: whole files are there when the faults
     begin. ``recovery_seconds``: a recovery that takes longer is ordered anew. DataNodes stand on
     ``racks`` racks.  Operators take a machine away within ``late_seconds`` after an active has said
-    that it may go; with any, they do so at the end of the world as well.
+    that it may go; with any, they do so at the end of the world as well. Clients pause for up to
+    ``pause_seconds``.
     """
 
     datanodes: int
@@ -72,6 +73,7 @@ class Swarm:
     appending: bool = False
     racks: int = 1
     late_seconds: float = 0.0
+    pause_seconds: float = 2.0
 
     @classmethod
     def drawn(cls, seed: int) -> "Swarm":
@@ -164,30 +166,31 @@ def _leaving(swarm: Swarm, rng: Random) -> Swarm:
 def _gone(swarm: Swarm, rng: Random) -> Swarm:
     """Few DataNodes, of which one after another goes, often as the active changes."""
     kind = rng.choice(LEAVING_KINDS)
-    datanodes = rng.choice((3, 4)) if kind != "leave-rack" else 4
-    replication = {
-        "leave-by-edit": datanodes,
-        "leave-dead": datanodes,
-        "leave-rack": 2,
-        "leave-writer": 1,
-    }.get(kind, rng.choice((2, 3)))
+    datanodes, replication = {
+        "leave-by-edit": (3, 3),
+        "leave-dead": (3, 3),
+        "leave-rack": (4, 2),
+        "leave-writer": (3, 1),
+    }.get(kind, (rng.choice((3, 4)), rng.choice((2, 3))))
     swarm = replace(
         swarm.calmer(rng),
         datanodes=datanodes,
         racks=2 if kind == "leave-rack" else rng.choice((1, 1, 2)),
-        replication=min(replication, 3),
+        replication=replication,
         report_seconds=rng.choice((20.0, 60.0)),
         clients=3 if kind == "leave-writer" else 1,
+        pause_seconds=20.0 if kind in ("leave-amid", "leave-by-edit", "leave-dead") else 2.0,
         appending=kind == "leave-writer" or rng.random() < CALM,
         prepared=True,
         fenced=rng.random() < 0.5,
         horizon=75.0 if kind == "leave-dead" else 45.0,
         late_seconds=rng.choice((8.0, 16.0)),
     )
+    kind = kind.replace("-", "_")
+    if datanodes == swarm.replication:
+        return swarm.having(**{kind: 1.0})  # others would have it go early
     return swarm.having(
-        **{kind.replace("-", "_"): rng.uniform(1, 3)},
-        decommission=rng.uniform(0, 1.5),
-        switch=rng.uniform(0, 1),
+        **{kind: rng.uniform(1, 3)}, decommission=rng.uniform(0, 1.5), switch=rng.uniform(0, 1)
     )
 
 

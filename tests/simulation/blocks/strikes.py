@@ -19,7 +19,7 @@ NAMENODES: Final = ("nn1", "nn2")
 LONG_FREEZE_SECONDS: Final = 42.0
 """Longer than a DataNode may be silent."""
 GHOST_SECONDS: Final = 12.0
-LEAVING_SECONDS: Final = 15.0
+LEAVING_SECONDS: Final = 20.0
 NAP_SECONDS: Final = 2.6
 """Longer than the read lease, and too short for a takeover."""
 
@@ -195,8 +195,8 @@ class Strikes:
         self._world.hosts.decommission(event)
 
         def cut() -> None:
-            self._cut(self._active(event), JOURNAL, 1.0 + event.other % 15 / 10)
-            self._world.shrink()
+            self._cut(self._active(event), JOURNAL, 1.5 + event.other % 15 / 10)
+            self._world.shrink(at_once=True)
 
         self._world.loop.call_later(3.0 + event.other % 20 / 10, cut)
 
@@ -207,9 +207,10 @@ class Strikes:
         silent = self._datanode(replace(event, victim=event.victim + 1))
         new = next((n for n, life in world.lives.items() if life.role is Role.STANDBY), None)
         if new is not None:
-            at(event.other % 40 / 10, self._cut, silent.name, new, LEAVING_SECONDS)
-        at(1.0 + event.other % 30 / 10, world.switch)
-        at(event.other % 50 / 10, world.hosts.decommission, event)
+            self._cut(silent.name, new, LEAVING_SECONDS)
+        wait = 2.5 + event.other % 20 / 10
+        at(wait, world.switch)
+        at(wait - 1.0 + event.victim % 20 / 10, world.hosts.decommission, event)
 
     def _leave_dead(self, event: Event) -> None:
         """Have a DataNode leave that is dead, and then comes back."""

@@ -9,8 +9,8 @@ from tests.simulation.blocks.world import run
 from tests.simulation.engine import walks
 
 FOUND = (
-    25, 51, 215, 1_249, 5_062, 5_212, 5_440, 7_000_192, 7_000_448, 7_000_530, 7_000_577, 7_000_874,
-    7_200_016,
+    25, 51, 215, 1_249, 5_062, 5_212, 5_440, 200_191, 7_000_192, 7_000_448, 7_000_530, 7_000_577,
+    7_000_874, 7_200_016,
 )  # fmt: skip
 """Seeds that once broke an invariant.
 
@@ -32,7 +32,9 @@ as well); 7000448: to a standby, which need not ask before it is active. 7000874
 reported a replica that it was deleting, and the active took that for newer than the full report
 that lacked it (likewise). 7200016: the last replica of an open block had got a new stamp, and news
 of the old one, sent just before a full report, made the active pass over what that said of it
-(likewise).
+(likewise).  200191: a DataNode was taken away as a former active had said that it may go, and was
+asked to serve again before its successor had come to say so, too: others lost their replicas for
+those that were gone with the machine (likewise).
 """
 
 
@@ -53,4 +55,4 @@ def test_a_world_that_once_broke_stays_whole(seed: int, record_property: walks.R
 
 
 def test_every_kind_of_fault_strikes_somewhere() -> None:
-    walks.every_kind_strikes(run, {*MESSAGE_KINDS, *EVENT_KINDS}, range(1, 100))
+    walks.every_kind_strikes(run, {*MESSAGE_KINDS, *EVENT_KINDS}, (143, *range(1, 100)))

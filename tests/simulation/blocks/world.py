@@ -167,10 +167,10 @@ class World:
         found = ((client, self.wires.machine(client.name).process) for client in self.clients)
         return [(client, process) for client, process in found if process and process.alive]
 
-    def shrink(self) -> None:
+    def shrink(self, *, at_once: bool = False) -> None:
         """Have every file that there is want one replica only."""
         for client, process in self._writers()[:1]:
-            told(process.spawn(shrink_all(client)), self.loop)
+            told(process.spawn(shrink_all(client, at_once=at_once)), self.loop)
 
     def replace_client(self, number: int) -> None:
         """End a client's process; another one begins, without any of its files."""
