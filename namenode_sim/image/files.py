@@ -26,6 +26,11 @@ def image_name(txid: TxId) -> str:
     return f"fsimage_{txid:019d}"
 
 
+def unfinished_name(txid: TxId) -> str:
+    """Return the name of an image that is being written."""
+    return f"fsimage.ckpt_{txid:019d}"
+
+
 def digest_path(image: Path) -> Path:
     return image.with_name(image.name + ".md5")
 

@@ -10,7 +10,7 @@ from journal.model import NamespaceInfo
 from namenode_sim.image import admin_sections, inodes_writer, snapshots_writer
 from namenode_sim.image.container import ImageWriter
 from namenode_sim.image.errors import ImageError
-from namenode_sim.image.files import write_digest
+from namenode_sim.image.files import unfinished_name, write_digest
 from namenode_sim.image.strings import StringNumbers, write_strings
 from namenode_sim.image.unknown import restore_unknown
 from namenode_sim.namespace.inode import INodeFile
@@ -47,7 +47,7 @@ def save_image(
         ImageError: if the namespace does not fit into an image of that layout.
         OSError: if the disk refuses.
     """
-    checkpoint = path.with_name(f"fsimage.ckpt_{namespace.last_applied:019d}")
+    checkpoint = path.with_name(unfinished_name(namespace.last_applied))
     try:
         with checkpoint.open("wb", buffering=_BUFFER_BYTES) as file:
             try:

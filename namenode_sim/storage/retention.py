@@ -1,7 +1,7 @@
 """Which images and local edits may go after a checkpoint (docs/reference/namenode.md#retention)."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,10 +58,11 @@ def plan_purge(
     return PurgePlan(tuple(sorted(dropped)), purge_from)
 
 
-def purge(directories: Sequence[Path], retention: Retention) -> PurgePlan:
+def purge(directories: Sequence[Path], retention: Retention, spared: Set[str]) -> PurgePlan:
     """Delete what is no longer wanted, oldest first; a file that cannot be deleted stays.
 
-    Left-over ``fsimage.ckpt_N`` go as well: they are never taken for images.  Return the plan.
+    Left-over ``fsimage.ckpt_N`` go as well, but for the ``spared``: they are never taken for
+    images.  Return the plan.
     """
     folders = [directory / "current" for directory in directories]
     files = [path for folder in folders for path in _listed(folder)]
@@ -75,7 +76,8 @@ def purge(directories: Sequence[Path], retention: Retention) -> PurgePlan:
             _delete(digest_path(image))
     for path in files:
         if _LEFT_OVER.fullmatch(path.name):
-            _delete(path)
+            if path.name not in spared:
+                _delete(path)
         else:
             _purge_segment(path, plan.edits_from)
     return plan

@@ -24,7 +24,7 @@ from hadoop.durable import write_durably
 from hadoop.errors import StorageError
 from journal.model import NamespaceInfo, TxId
 from namenode_sim.image.errors import ImageError
-from namenode_sim.image.files import check_digest, image_name
+from namenode_sim.image.files import check_digest, image_name, unfinished_name
 from namenode_sim.image.load_progress import LoadProgress
 from namenode_sim.image.reader import load_image
 from namenode_sim.image.writer import save_image
@@ -64,7 +64,8 @@ class NameStorage:
     """Opened and locked name directories; ``close`` lets go of them.
 
     ``directories`` are in use; ``failed`` were, until they refused a write.  The images of one
-    whose seen_txid is unreadable are left out until a newer one is saved.
+    whose seen_txid is unreadable are left out until a newer one is saved.  ``in_work`` are the
+    names of files that are being written: no left-overs.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class NameStorage:
         self.directories = tuple(locks)
         self.failed: tuple[Path, ...] = ()
         self.namespace_info = namespace_info
+        self.in_work: set[str] = set()
         self._locks = locks
         self._settings = settings or StorageSettings()
         self._left_out = unreadable(self.directories)
@@ -169,7 +171,13 @@ class NameStorage:
             if current.parent in self._left_out:
                 write_durably(current / "seen_txid", b"%d\n" % namespace.last_applied)
 
-        self.in_all(write)
+        # Bad schedule: an image comes from elsewhere, and what it makes superfluous is deleted.
+        unfinished = unfinished_name(namespace.last_applied)
+        self.in_work.add(unfinished)
+        try:
+            self.in_all(write)
+        finally:
+            self.in_work.discard(unfinished)
         self._left_out = {}
         self.purge()
         return self.directories[0] / "current" / name
@@ -179,7 +187,7 @@ class NameStorage:
 
         Returns the first edit that must stay, in other journals too.
         """
-        return TxId(purge(self._known(), self._settings.retention).edits_from)
+        return TxId(purge(self._known(), self._settings.retention, self.in_work).edits_from)
 
     def _known(self) -> tuple[Path, ...]:
         """Return the directories whose images count."""

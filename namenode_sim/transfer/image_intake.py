@@ -16,7 +16,7 @@ from hadoop.errors import StorageError
 from journal.model import TxId
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.facts import image_facts
-from namenode_sim.image.files import image_name, write_digest
+from namenode_sim.image.files import image_name, unfinished_name, write_digest
 from namenode_sim.image.structure import announced_inodes, checked_inodes
 from namenode_sim.storage.storage import NameStorage
 
@@ -43,10 +43,11 @@ class ImageIntake:
         self._txid = txid
         self._name = image_name(txid)
         # Not as a saving calls it: one of the same edits may begin before this has come.
-        self._beside = f"fsimage.ckpt_{txid:019d}.received"
+        self._beside = f"{unfinished_name(txid)}.received"
         self._files: dict[Path, BinaryIO] = {}
         self._digest = hashlib.md5(usedforsecurity=False)
         self._size = 0
+        storage.in_work.add(self._beside)
         storage.in_all(self._open)
 
     def feed(self, data: bytes) -> None:
@@ -86,6 +87,7 @@ class ImageIntake:
             with suppress(OSError):
                 (current / self._beside).unlink(missing_ok=True)
         self._files.clear()
+        self._storage.in_work.discard(self._beside)
 
     def _require_image(self) -> None:
         """Refuse what cannot be loaded, or not under its name.

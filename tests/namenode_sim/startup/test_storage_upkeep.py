@@ -14,10 +14,12 @@ from journal.model import TxId
 from namenode_sim.edits.ops import Mkdir
 from namenode_sim.edits.values import Permission
 from namenode_sim.image.errors import ImageError
+from namenode_sim.image.files import read_digest, unfinished_name
 from namenode_sim.image.reader import load_image
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.storage import storage as storage_storage
 from namenode_sim.storage.retention import PurgePlan, Retention, plan_purge
+from namenode_sim.transfer.image_intake import ImageIntake
 from tests.namenode_sim.image.image_world import rich_namespace
 from tests.namenode_sim.namespace.dump import differences
 from tests.worlds.files import info
@@ -267,6 +269,30 @@ def test_a_save_keeps_the_newest_images_and_drops_left_overs(tmp_path: Path) -> 
     # The older image that is kept needs edits from base+2 on, and one extra edit is kept.
     assert held(tmp_path) == sorted(expected)
     storage.close()
+
+
+def test_what_is_being_written_is_no_left_over(tmp_path: Path) -> None:
+    """An operator has an image saved while another NameNode's image comes, or the other way."""
+    storage, other = formatted(tmp_path / "a", tmp_path / "b"), formatted(tmp_path / "other")
+    namespace = rich_namespace()
+    image = other.save(namespace)
+    intake = ImageIntake(storage, namespace.last_applied)
+    intake.feed(image.read_bytes())
+    grow(namespace)
+
+    def check() -> None:
+        storage.purge()
+
+    storage.save(namespace, check)
+    assert standing(storage) == ([tmp_path / "a", tmp_path / "b"], [])
+    assert intake.publish(image.stat().st_size, read_digest(image)) == 2
+    intake.discard()
+    left = [name for name in held(tmp_path / "a") if "ckpt" in name]
+    (tmp_path / "a" / "current" / f"{unfinished_name(namespace.last_applied)}.received").touch()
+    storage.purge()
+    assert left == [name for name in held(tmp_path / "a") if "ckpt" in name] == []
+    storage.close()
+    other.close()
 
 
 def test_a_segment_that_cannot_be_set_aside_stays_and_the_save_is_none_the_worse(
