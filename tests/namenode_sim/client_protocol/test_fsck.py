@@ -11,11 +11,14 @@ from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto
 from namenode_sim.blocks import safemode
 from namenode_sim.blocks.model import Slot
 from namenode_sim.client_protocol.fsck.report import Report, find_block
+from namenode_sim.client_protocol.words.errors import FsError
 from namenode_sim.datanodes.model import AdminState
 from namenode_sim.datanodes.redundancy import Redundancy
 from tests.namenode_sim.client_protocol import datanodes_in_memory
 from tests.namenode_sim.client_protocol.namenode_in_memory import SUPERUSER, Served, serve
 from tests.namenode_sim.client_protocol.recovering_datanodes import without_replicas
+from tests.namenode_sim.client_protocol.test_xattr_calls import MARK
+from tests.namenode_sim.client_protocol.xattr_words import change
 
 Change = Callable[[Served, ExtendedBlockProto], None]
 
@@ -317,3 +320,11 @@ async def test_a_look_does_not_hide_a_copy_that_was_lost_on_its_way() -> None:
     run(here)
     (other,) = here.redundancy.pending.places(here.block.blockId)
     assert other[0] is not target[0]
+
+
+async def test_the_superuser_gets_no_report_of_a_file_that_it_must_not_read() -> None:
+    here = await site()
+    await change(here.served, MARK, "/d/f")
+    with pytest.raises(FsError, match="since the superuser is not allowed to"):
+        here.text("/")
+    assert here.text("/d/f", user="alice").endswith("is HEALTHY")
