@@ -16,7 +16,7 @@ from namenode_sim.image.files import check_digest
 from tests import TESTDATA
 from tests.interop.cli_cases import cases_in
 from tests.interop.hadoop_server import Hadoop
-from tests.interop.our_cluster import CACHE_ADMIN, DFSADMIN, DFSCK, OurCluster, Ran
+from tests.interop.our_cluster import CACHE_ADMIN, DFSADMIN, DFSCK, SHELL, OurCluster, Ran
 from tests.needs import FILES_OF_HADOOP
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
@@ -146,7 +146,7 @@ def counts(ours: OurCluster, path: str) -> list[str]:
 
 
 def cached_hosts(ours: OurCluster, path: str) -> list[str]:
-    """Return where Hadoop's client is told that a file's only block is in memory."""
+    """Return where a file's only block is in memory, as Hadoop's client learns it."""
     files = ours.hadoop.hadoop.fs.FileSystem.get(ours.configuration())
     (block,) = files.getFileBlockLocations(ours.hadoop.path(path), 0, 5000)
     return list(block.getCachedHosts())
@@ -287,3 +287,26 @@ def test_fsck_finds_good_few_and_missing_replicas(ours: OurCluster, tmp_path: Pa
     assert (told.status, document["healthy"]) == (8, False)
     states = {one["path"]: one["state"] for one in document["blocks"]}
     assert states == {"/checked/good": "missing", "/checked/few": "missing"}
+
+
+def test_quotas_of_space_refuse_hadoop_s_client(ours: OurCluster, tmp_path: Path) -> None:
+    """A block is charged whole while it is written, and by its bytes once it is closed."""
+    (tmp_path / "f").write_bytes(bytes(1 << 20))
+    ours.shell("-mkdir", "/quota")
+    ours.dfsadmin("-setSpaceQuota", "387m", "/quota")
+    put = ("-put", str(tmp_path / "f"))
+    ours.shell(*put, "/quota/first")
+    assert ours.shell("-stat", "%r", "/quota/first").strip() == "3"
+    ours.shell(*put, "/quota/second")
+    refused = ours.run(SHELL, *put, "/quota/third")
+    assert refused.status == 1
+    assert "The DiskSpace quota of /quota is exceeded: quota = 405798912 B = 387 MB" in refused.said
+    assert f"diskspace consumed = {390 << 20} B = 390 MB" in refused.said
+    assert ours.shell("-count", "-q", "/quota").split()[2:4] == ["405798912", str(381 << 20)]
+    refused = ours.run(SHELL, "-setrep", "500", "/quota/first")
+    assert refused.status == 1
+    ours.dfsadmin("-setSpaceQuota", "1g", "-storageType", "DISK", "/quota")
+    shown = ours.shell("-count", "-q", "-t", "DISK", "/quota")
+    assert "1073741824" in shown
+    ours.dfsadmin("-clrSpaceQuota", "/quota")
+    ours.shell("-put", "-f", str(tmp_path / "f"), "/quota/third")
