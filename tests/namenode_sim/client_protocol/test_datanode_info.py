@@ -31,6 +31,8 @@ def test_a_datanode_is_told_as_it_registered_and_as_it_is() -> None:
         remaining=0,
         blockPoolUsed=0,
         nonDfsUsed=0,
+        cacheCapacity=0,
+        cacheUsed=0,
         lastUpdate=47_250,
         lastUpdateMonotonic=100_250,
         xceiverCount=5,
