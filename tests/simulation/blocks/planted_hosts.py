@@ -10,6 +10,7 @@ from namenode_sim.datanode_protocol.hosts import Hosts
 from namenode_sim.datanode_protocol.keeper import Keeper
 from namenode_sim.datanode_protocol.leaving import Leaving, Progress
 from namenode_sim.datanodes import reconstruction, redundancy_check
+from namenode_sim.datanodes.membership.admin import AFTER
 from namenode_sim.datanodes.model import AdminState, Node
 from namenode_sim.datanodes.redundancy import Redundancy
 from tests.simulation.engine.mutants import Planted, replacing
@@ -21,15 +22,12 @@ bug: Final = Planted(2_000)
 bug.add(
     "replicas on DataNodes that leave count as live",
     replacing(reconstruction, "_service", lambda _node: "live"),
-    killer=_TESTS + "test_leaving.py::"
-    "test_a_replica_of_one_that_is_decommissioned_is_copied_elsewhere_and_stays",
-    why="a DataNode whose blocks are not copied never goes, and serves again in the end",
 )
 bug.add(
     "a DataNode goes by edits that are not durable",
     replacing(Keeper, "_durable", lambda _self: _ALL_DURABLE),
     killer=_TESTS + "test_hosts.py::test_a_datanode_does_not_go_by_an_edit_that_is_not_durable",
-    why="the edit must be lost in the second in which a DataNode goes by it",
+    why="files must come to want less in the second in which the active cannot write",
 )
 
 
@@ -47,8 +45,6 @@ def files_not_read(really: Any, self: Hosts) -> None:
 bug.add(
     "what a former active had proven is not proven anew",
     replacing(hosts, "unproven_state", lambda state, **_: state),
-    killer=_TESTS + "test_hosts.py::test_what_the_former_active_had_proven_is_proven_anew",
-    why="few worlds have a takeover in the seconds in which it matters",
 )
 
 
@@ -72,11 +68,6 @@ def open_blocks_are_safe(really: Any, self: Leaving, node: Node, slot: Slot) -> 
     return is_open or really(self, node, slot)
 
 
-@bug.killed_by(
-    _TESTS + "test_leaving.py::"
-    "test_a_replica_of_one_that_is_decommissioned_is_copied_elsewhere_and_stays",
-    why="most blocks have their copies after the first look",
-)
 @bug.replacing("a DataNode goes once it was looked at", Leaving, "may_go")
 def looked_at_may_go(_self: Leaving, _node: Node, progress: Progress) -> bool:
     return progress.unsafe is not None
@@ -85,16 +76,9 @@ def looked_at_may_go(_self: Leaving, _node: Node, progress: Progress) -> bool:
 bug.add(
     "racks do not count",
     replacing(Redundancy, "_see_racks", lambda _self: None),
-    killer="tests/namenode_sim/datanodes/test_copy_planning.py::"
-    "test_a_block_that_lacks_only_a_rack_is_not_copied_within_its_rack",
-    why="placement keeps to racks; few replicas are lost so that one lacks",
 )
 
 
-@bug.killed_by(
-    _TESTS + "test_hosts.py::test_one_that_was_away_proves_nothing_when_it_serves_again",
-    why="a DataNode that comes back has registered before most deletions",
-)
 @bug.replacing("one that has served again is trusted at once", Hosts, "_set")
 def trusted_at_once(self: Hosts, node: Node, state: AdminState) -> None:
     if state is not node.admin:
@@ -103,10 +87,18 @@ def trusted_at_once(self: Hosts, node: Node, state: AdminState) -> None:
 
 
 @bug.killed_by(
-    _TESTS + "test_leaving.py::"
-    "test_no_replica_is_deleted_that_only_a_leaving_one_makes_superfluous",
-    why="what is deleted too much is copied again before the DataNode may go",
+    _TESTS + "test_hosts.py::"
+    "test_one_that_a_former_active_let_go_proves_nothing_when_it_serves_again",
+    why="it serves again in the seconds that its proof takes, and reports only after deletions",
 )
+@bug.replacing("one that another active let go is trusted at once", Hosts, "_set")
+def trusted_in_progress(really: Any, self: Hosts, node: Node, state: AdminState) -> None:
+    if state is AdminState.NORMAL and node.admin in AFTER:
+        trusted_at_once(self, node, state)
+    else:
+        really(self, node, state)
+
+
 @bug.replacing("a leaving replica makes another excess", redundancy_check, "count")
 def leaving_is_spare(really: Any, cluster: Any, slot: Slot) -> Any:
 
@@ -114,10 +106,6 @@ def leaving_is_spare(really: Any, cluster: Any, slot: Slot) -> Any:
     return replace(found, live=(*found.live, *found.leaving), leaving=())
 
 
-@bug.killed_by(
-    _TESTS + "test_hosts.py::test_the_replicas_of_one_that_dies_in_maintenance_go_when_it_ends",
-    why="a DataNode comes back in the end of every world, and reports",
-)
 @bug.replacing("the replicas of a dead one stay after its maintenance", hosts, "asked_state")
 def dead_stays_maintained(really: Any, state: AdminState, kind: Any, **more: bool) -> AdminState:
     found = really(state, kind, **more)

@@ -11,6 +11,6 @@ SIMULATION: Final = Simulation(
     run,
     "files_closed",
     (*planted_namenode.bug, *planted_datanode.bug, *planted_hosts.bug),
-    beside=2,
+    beside=0,
     anywhere=5,
 )
