@@ -29,9 +29,7 @@ ACL: Final = "org.apache.hadoop.hdfs.protocol.AclException"
 ALREADY_BEING_CREATED: Final = "org.apache.hadoop.hdfs.protocol.AlreadyBeingCreatedException"
 NAMESPACE_QUOTA_EXCEEDED: Final = "org.apache.hadoop.hdfs.protocol.NSQuotaExceededException"
 SPACE_QUOTA_EXCEEDED: Final = "org.apache.hadoop.hdfs.protocol.DSQuotaExceededException"
-TYPE_QUOTA_EXCEEDED: Final = (
-    "org.apache.hadoop.hdfs.protocol.QuotaByStorageTypeExceededException"
-)
+TYPE_QUOTA_EXCEEDED: Final = "org.apache.hadoop.hdfs.protocol.QuotaByStorageTypeExceededException"
 LEASE_EXPIRED: Final = "org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException"
 NOT_REPLICATED_YET: Final = "org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException"
 
@@ -57,9 +55,7 @@ REPLICA_NOT_FOUND: Final = "org.apache.hadoop.hdfs.server.datanode.ReplicaNotFou
 
 UNREGISTERED_NODE: Final = "org.apache.hadoop.hdfs.protocol.UnregisteredNodeException"
 INCORRECT_VERSION: Final = "org.apache.hadoop.hdfs.server.common.IncorrectVersionException"
-DISALLOWED_DATANODE: Final = (
-    "org.apache.hadoop.hdfs.server.protocol.DisallowedDatanodeException"
-)
+DISALLOWED_DATANODE: Final = "org.apache.hadoop.hdfs.server.protocol.DisallowedDatanodeException"
 INVALID_TOPOLOGY: Final = "org.apache.hadoop.net.NetworkTopology$InvalidTopologyException"
 UNRESOLVED_TOPOLOGY: Final = (
     "org.apache.hadoop.hdfs.server.blockmanagement.UnresolvedTopologyException"

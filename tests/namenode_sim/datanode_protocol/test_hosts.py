@@ -390,7 +390,7 @@ async def test_one_that_was_away_proves_nothing_when_it_serves_again() -> None:
 
 
 async def test_one_that_a_former_active_let_go_proves_nothing_when_it_serves_again() -> None:
-    """This active has not come to say that it may go, and it is away all the same."""
+    """The new active has not come to say that it may go, and it is away all the same."""
     scene = Scene()
     await scene.become(Role.ACTIVE)
     node = scene.register("a")
