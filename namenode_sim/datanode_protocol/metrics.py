@@ -43,7 +43,9 @@ UNDER_REPLICATED = Gauge(
 )
 FAILED_VOLUMES = Gauge("nnha_datanodes_failed_volumes", "Failed volumes of live DataNodes")
 CAPACITY = Gauge(
-    "nnha_datanodes_bytes", "Room of the live DataNodes: capacity, used, remaining", ["what"]
+    "nnha_datanodes_bytes",
+    "Room of the live DataNodes in service: capacity, used, remaining",
+    ["what"],
 )
 _WHO: Final = ("datanode", "host")
 MOST_DATANODES: Final = 100
@@ -88,10 +90,10 @@ def measure(cluster: Cluster, liveness: LivenessRules, now: float) -> None:
     DATANODES.labels("dead").set(len(nodes) - len(alive) - retired)
     LEAVING.set(sum(node.admin is not AdminState.NORMAL for node in nodes))
     FAILED_VOLUMES.set(sum(node.failed_volumes for node in alive))
-    rooms = [storage.room for node in alive for storage in node.storages.values()]
-    CAPACITY.labels("capacity").set(sum(room.capacity for room in rooms))
-    CAPACITY.labels("used").set(sum(room.used for room in rooms))
-    CAPACITY.labels("remaining").set(sum(room.remaining for room in rooms))
+    room = cluster.room()
+    CAPACITY.labels("capacity").set(room.capacity)
+    CAPACITY.labels("used").set(room.used)
+    CAPACITY.labels("remaining").set(room.remaining)
     _measure_each(cluster, liveness, now)
     SAFE_MODE.set(cluster.safe_mode.is_on())
     SAFE_BLOCKS.set(blocks.map.safe_counts()[1])

@@ -41,7 +41,7 @@ def files_summary(
     """
     nodes, blocks = cluster.nodes.values(), cluster.blocks
     alive = [node for node in nodes if node.alive]
-    rooms = [storage.room for node in alive for storage in node.storages.values()]
+    room = cluster.room()
     return {
         "safe_mode": safe_mode,
         "live_datanodes": len(alive),
@@ -49,9 +49,9 @@ def files_summary(
         "dead_datanodes": len(nodes) - len(alive) - sum(node.is_retired for node in nodes),
         "retired_datanodes": sum(node.is_retired for node in nodes),
         "undrained_datanodes": undrained(cluster, draining),
-        "capacity_bytes": sum(room.capacity for room in rooms),
-        "used_bytes": sum(room.used for room in rooms),
-        "remaining_bytes": sum(room.remaining for room in rooms),
+        "capacity_bytes": room.capacity,
+        "used_bytes": room.used,
+        "remaining_bytes": room.remaining,
         "blocks": blocks.map.block_count(),
         "under_replicated": lacking.under_replicated,
         "missing": lacking.missing,

@@ -26,14 +26,12 @@ MOST_DAMAGED: Final = 1000
 
 
 def get_fs_stats(scene: Scene, _: calls.GetFsStatusRequestProto) -> calls.GetFsStatsResponseProto:
-    """Return the sizes of all live DataNodes, and how many blocks lack replicas."""
-    blocks = scene.cluster.blocks
-    alive = (node for node in scene.cluster.nodes.values() if node.alive)
-    rooms = [storage.room for node in alive for storage in node.storages.values()]
+    """Return the sizes of the DataNodes in service, and how many blocks lack replicas."""
+    blocks, room = scene.cluster.blocks, scene.cluster.room()
     return calls.GetFsStatsResponseProto(
-        capacity=sum(room.capacity for room in rooms),
-        used=sum(room.used for room in rooms),
-        remaining=sum(room.remaining for room in rooms),
+        capacity=room.capacity,
+        used=room.used,
+        remaining=room.remaining,
         under_replicated=len(blocks.needed),
         corrupt_blocks=blocks.map.corrupt_count(),
         missing_blocks=blocks.needed.size(Priority.MISSING),

@@ -11,7 +11,7 @@ from namenode_sim.datanode_protocol.metrics import MOST_DATANODES, measure
 from namenode_sim.datanodes.draining import DrainRules
 from namenode_sim.datanodes.files_summary import files_summary
 from namenode_sim.datanodes.liveness import LivenessRules
-from namenode_sim.datanodes.model import Room, StorageState
+from namenode_sim.datanodes.model import AdminState, Room, StorageState
 from namenode_sim.datanodes.reachable import count_lacking
 from namenode_sim.namespace.changes import BlockAdded
 from tests.namenode_sim.datanodes.few_nodes import BLOCK, LENGTH, STAMP, Few
@@ -61,6 +61,20 @@ def test_silent_and_dead_datanodes_are_counted_and_the_room_of_the_dead_is_not()
     counts = found.live_datanodes, found.stale_datanodes, found.dead_datanodes
     assert counts == (2, 1, 1)
     assert found.capacity_bytes == 2000
+
+
+@pytest.mark.parametrize("state", AdminState)
+def test_only_datanodes_in_service_have_room(state: AdminState) -> None:
+    few = Few(["a", "b", "c"])
+    for storage in few.storages.values():
+        storage.room = ROOM
+    few.nodes["a"].admin = state
+    found = told(few)
+    expected = 3 if state is AdminState.NORMAL else 2
+    assert found.live_datanodes == 3
+    assert (found.capacity_bytes, found.used_bytes, found.remaining_bytes) == (
+        1000 * expected, 10 * expected, 900 * expected,
+    )  # fmt: skip
 
 
 def test_missing_blocks_are_not_counted_as_under_replicated() -> None:
