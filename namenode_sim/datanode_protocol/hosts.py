@@ -4,7 +4,6 @@ See docs/reference/datanodes.md#leaving-service.
 """
 
 import asyncio
-import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from typing import Final
 
 import structlog
 
+from ha.names import NAMES
 from journal.model import TxId
 from namenode_sim.datanode_protocol.gone import GoneStorages
 from namenode_sim.datanode_protocol.leaving import Leaving, LeavingRules, Progress
@@ -70,10 +70,11 @@ def addresses_of(names: set[str]) -> dict[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
     ends = time.monotonic() + LOOKUP_SECONDS
     for name in sorted(names):
-        if time.monotonic() > ends:
+        left = ends - time.monotonic()
+        if left <= 0:
             break
         try:
-            infos = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+            infos = NAMES.addresses(name, 0, left)
         except (OSError, UnicodeError):
             continue
         found[name] = frozenset(str(info[4][0]) for info in infos)
