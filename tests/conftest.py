@@ -22,7 +22,6 @@ LONGEST = (
     "tests/cluster/test_disasters",
     "tests/cluster/test_files",
     "tests/cluster/test_mistakes",
-    "tests/cluster/test_racks",
     "tests/hosts/",
     "tests/interop/test_mixed",
     "tests/namenode_sim/namespace/snapshots/",

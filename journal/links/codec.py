@@ -39,6 +39,8 @@ def rpc_error(
     cause = details or ""
     for history in ("last error: ", "remote host: ", "connect: "):
         cause = cause.rpartition(history)[2]
+    if "timed out" in cause:  # a process that hangs while its kernel takes the connection
+        return Unavailable("no answer in time")
     return Unavailable(f"{cause} [{code.name}]" if cause else code.name)
 
 

@@ -17,7 +17,7 @@ from deploy.local.cluster.processes import wait_until
 from deploy.local.workload.file_workload import FileWorkload
 from deploy.local.workload.java_client import open_java_client, start_java_client
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(300)]
 
 SECONDS: Final = 120.0
 RACKS: Final = {f"dn{n}": f"/rack{(n - 1) // 2}" for n in range(1, 7)}

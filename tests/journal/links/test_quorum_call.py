@@ -106,6 +106,8 @@ def test_a_silence_is_told_in_few_words() -> None:
     assert str(error) == "Connection refused (111) [UNAVAILABLE]"
     assert isinstance(error, errors.Unavailable)
     assert str(rpc_error(grpc.StatusCode.DEADLINE_EXCEEDED, "x", ())) == "no answer in time"
+    hangs = "ipv4:127.0.0.1:9: connection attempt timed out before receiving SETTINGS frame"
+    assert str(rpc_error(grpc.StatusCode.UNAVAILABLE, hangs, None)) == "no answer in time"
 
 
 REFUSED = [kind.error for kind in KINDS]

@@ -159,10 +159,18 @@ def start_service(cluster: Cluster) -> ManagedProcess:
 
 
 def started_from(cluster: Cluster, namenode: str) -> int:
-    """Return the transaction of the image that a NameNode loaded at its last start."""
-    lines = cluster.process(namenode).log.read_text(encoding="utf-8").splitlines()
-    events = [json.loads(line) for line in lines if '"namenode.started"' in line]
-    return int(events[-1]["applied_txid"])
+    """Return the transaction of the image that a NameNode loaded at its second start.
+
+    It may serve before its log says so: the lines of a start wait for a reason to come first.
+    """
+    log = cluster.process(namenode).log
+
+    def starts() -> list[str]:
+        lines = log.read_text(encoding="utf-8").splitlines()
+        return [line for line in lines if '"namenode.started"' in line]
+
+    wait_until(lambda: len(starts()) > 1, what="the line of the start", deadline_seconds=30)
+    return int(json.loads(starts()[-1])["applied_txid"])
 
 
 def processes_in(directory: Path) -> list[str]:
