@@ -69,10 +69,10 @@ STAGES = (
         least_tests=340,
         marker="interop",
     ),
-    # One of the four plays faults for minutes, and mostly waits.
+    # One of the three plays faults for minutes, and mostly waits.
     Stage(
         "cluster",
-        (*PYTEST, "cluster and not interop and not long", *SIDE_BY_SIDE, "4"),
+        (*PYTEST, "cluster and not interop and not long", *SIDE_BY_SIDE, "3"),
         least_tests=100,
         marker="cluster",
     ),
