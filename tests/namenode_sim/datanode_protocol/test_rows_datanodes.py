@@ -41,7 +41,10 @@ def on_disks(folder: Path, of: Block) -> list[Path]:
 
 def all_right(folder: Path, of: Block, count: int) -> bool:
     found = on_disks(folder, of)
-    return len(found) == count and all(path.read_bytes() == DATA for path in found)
+    try:
+        return len(found) == count and all(path.read_bytes() == DATA for path in found)
+    except FileNotFoundError:
+        return False  # the damaged one went after the folders were listed
 
 
 def flip(path: Path) -> None:
