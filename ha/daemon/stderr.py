@@ -71,9 +71,11 @@ class StartLines:
         """Write what was kept back after what the ``with`` logs, and keep nothing back any more."""
         with self._lock:
             kept, self._kept = self._kept or [], None
-        yield
-        for stream, text in kept:
-            stream.write(text)
+        try:
+            yield
+        finally:
+            for stream, text in kept:
+                stream.write(text)
 
     def release(self) -> None:
         """Write what was kept back."""
