@@ -136,7 +136,7 @@ async def test_a_datanode_stays_cached_through_a_failover(
     active: NameNode, standby: NameNode, tmp_path: Path
 ) -> None:
     for one in (active, standby):
-        one.apply(POOL, directive(1, "/f"), *given(block().block_id, 1001, 10, "/f"))
+        one.apply(*given(block().block_id, 1001, 10, "/f"))
 
     def cached(by: NameNode) -> bool:
         nodes = by.cluster.nodes.values()
@@ -148,6 +148,10 @@ async def test_a_datanode_stays_cached_through_a_failover(
 
     async with data_node(tmp_path, active, standby, locked_memory=1 << 16) as node:
         await write_whole([name_nodes.place(node)], block(), bytes(10))
+        # A scan before the replica is known would order nothing, and the next is 30 s later.
+        await seen(lambda: active.holders(block().block_id))
+        for one in (active, standby):
+            one.apply(POOL, directive(1, "/f"))
         await seen(lambda: cached(active), lambda: cached(standby), lambda: counted(active))
         active.become(Role.STANDBY)
         standby.apply(ops.SetGenstampV2(1002))
