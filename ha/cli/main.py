@@ -52,6 +52,7 @@ COMMANDS: Mapping[str, Entry] = {
     "drain": Entry(
         "ha.cli.operate.drain:drain", "Take one NameNode out of the election for a time."
     ),
+    "safemode": Entry("ha.cli.operate.safemode:safemode", "Show, enter or leave safe mode."),
     "history": Entry(
         "ha.cli.explain.history:history", "List the failovers so far, with their causes."
     ),

@@ -23,6 +23,7 @@ from ha.console.result import Code, CommandOutcome, Ended, Ending
 AUDITED: Final = frozenset(
     {"pause", "resume", "drain", "switchover", "failover"}
     | {"decommission", "maintenance", "recommission"}
+    | {"safemode enter", "safemode leave", "safemode forceExit"}
 )
 """Commands that change something; where a daemon does it, it writes a line of its own."""
 

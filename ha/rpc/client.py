@@ -9,6 +9,7 @@ from typing import Final, Protocol, TypeVar, cast
 from google.protobuf.message import Message
 
 from ha.conf.own_user import own_user
+from ha.conf.topology import HostPort
 from ha.names import waited_for
 from ha.rpc import errors, java_names, packets
 from ha.rpc.frames import FrameSplitter
@@ -180,6 +181,26 @@ class RpcConnection:
     async def close(self) -> None:
         """Hang up; pending calls end in ConnectionLost."""
         self._wire.drop(errors.ConnectionLost("closed by this side"))
+
+
+async def call_once(
+    address: HostPort,
+    protocol: str,
+    method: str,
+    request: Message,
+    response: type[M],
+    *,
+    deadline_seconds: float,
+    connect: Connect = RpcConnection.open,
+) -> M:
+    """Call a method over a connection of its own; raise as ``open`` and ``call`` do."""
+    connection = await connect(
+        address.host, address.port, protocol=protocol, deadline_seconds=deadline_seconds
+    )
+    try:
+        return await connection.call(method, request, response, deadline_seconds=deadline_seconds)
+    finally:
+        await connection.close()
 
 
 _SERVERS: Final = {

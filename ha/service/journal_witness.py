@@ -6,7 +6,7 @@ See docs/reference/zkfc.md#witnessed-takeover.
 from collections.abc import Awaitable, Callable
 
 from ha.conf.topology import HostPort
-from ha.rpc.client import Connect, RpcConnection
+from ha.rpc.client import Connect, RpcConnection, call_once
 from ha.rpc.java_names import JOURNAL_WITNESS
 from ha.rpc.proto.journal_witness_pb2 import (
     WriterSilenceRequestProto,
@@ -29,18 +29,15 @@ async def ask_writer_silence(
         ServiceUnreachable: there is no answer within the deadline.
     """
     with speaking_to(str(address)):
-        connection = await connect(
-            address.host, address.port, protocol=JOURNAL_WITNESS, deadline_seconds=deadline_seconds
+        told = await call_once(
+            address,
+            JOURNAL_WITNESS,
+            "writerSilence",
+            WriterSilenceRequestProto(),
+            WriterSilenceResponseProto,
+            deadline_seconds=deadline_seconds,
+            connect=connect,
         )
-        try:
-            told = await connection.call(
-                "writerSilence",
-                WriterSilenceRequestProto(),
-                WriterSilenceResponseProto,
-                deadline_seconds=deadline_seconds,
-            )
-        finally:
-            await connection.close()
     return WriterSilence(
         nodes=told.nodes,
         witnesses=told.witnesses,

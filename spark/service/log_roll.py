@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ha.rpc.client import RpcConnection
+from ha.rpc.client import call_once
 from ha.rpc.errors import RemoteFault, RpcError
 from ha.rpc.java_names import CLIENT_PROTOCOL
 from hadoop.proto import client_namenode_pb2 as calls
@@ -25,23 +25,15 @@ async def roll_log(cluster: Cluster) -> TxId:
     failures = []
     for one in cluster.namenodes:
         try:
-            return await _roll(one.rpc.host, one.rpc.port)
+            answer = await call_once(
+                one.rpc,
+                CLIENT_PROTOCOL,
+                "rollEdits",
+                calls.RollEditsRequestProto(),
+                calls.RollEditsResponseProto,
+                deadline_seconds=ROLL_SECONDS,
+            )
+            return TxId(answer.newSegmentTxId)
         except (RpcError, RemoteFault) as failure:
             failures.append(f"{one.namenode}: {failure}")
     raise RollFailed("; ".join(failures))
-
-
-async def _roll(host: str, port: int) -> TxId:
-    connection = await RpcConnection.open(
-        host, port, protocol=CLIENT_PROTOCOL, deadline_seconds=ROLL_SECONDS
-    )
-    try:
-        answer = await connection.call(
-            "rollEdits",
-            calls.RollEditsRequestProto(),
-            calls.RollEditsResponseProto,
-            deadline_seconds=ROLL_SECONDS,
-        )
-    finally:
-        await connection.close()
-    return TxId(answer.newSegmentTxId)

@@ -53,6 +53,15 @@ def test_commands_reach_all_daemons_of_a_cluster_with_certificates(cluster: Clus
     assert "journal.lane_opened" in log
 
 
+def test_safe_mode_is_shown_entered_and_left_with_certificates(cluster: Cluster) -> None:
+    active = cluster.wait_for_active()
+    shown = nnha(cluster, "safemode", "enter", "--yes")
+    assert "safe mode is on at nn1, nn2" in shown
+    assert f"{active}  on: " in nnha(cluster, "safemode", "get", active)
+    assert "off at nn1, nn2" in nnha(cluster, "safemode", "leave", "--yes")
+    assert f"off at {active}" in nnha(cluster, "safemode", "wait", active)
+
+
 def test_a_certificate_that_ends_on_one_host_is_named_before_and_after(cluster: Cluster) -> None:
     """Check status, doctor, and what the alert watches; its connections end with it."""
     folder = tls_folder(cluster.layout, "jn3")

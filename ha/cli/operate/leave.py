@@ -19,12 +19,12 @@ from ha.cli.operate.plan.hosts_file import json_with, text_with
 from ha.cluster.daemon_queries import look_at
 from ha.cluster.files_view import DatanodeView
 from ha.conf.keys import hosts as keys
-from ha.conf.topology import is_local, namenodes
+from ha.conf.topology import HostPort, is_local, namenodes
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.library_logs import silence_libraries
 from ha.console.result import Code, CommandOutcome, Ended, Ending
 from ha.daemon import event_loop
-from ha.rpc.client import RpcConnection
+from ha.rpc.client import call_once
 from ha.rpc.errors import RemoteFault, RpcError
 from ha.rpc.java_names import CLIENT_PROTOCOL
 
@@ -117,7 +117,7 @@ class _Change:
                 found = f"{file} cannot be written: {failure}. Nothing was changed"
                 hint = "run this as root, or as the owner of the file and its folder"
                 self._end(CommandOutcome.REFUSED, Code.BAD_CONFIGURATION, found, hint)
-        answers = [(one, event_loop.run(_refresh(one.rpc.host, one.rpc.port))) for one in asked]
+        answers = [(one, event_loop.run(_refresh(one.rpc))) for one in asked]
         refused = [f"{one.namenode}: {why}" for one, why in answers if why]
         done, said = _BEGUN[self.command], ""
         while (state := self._state())[0] != done[-1] and self.wait and state[0] in (*done, None):
@@ -189,20 +189,16 @@ def _names(one: DatanodeView) -> set[str]:
     return {name + end for name in (one.host.lower(), ip) for end in ("", f":{port}")}
 
 
-async def _refresh(host: str, port: int) -> str:
+async def _refresh(address: HostPort) -> str:
     """Have a NameNode read the file; return why it refuses to.
 
     One that does not answer reads it at its start, or when it becomes active.
     """
-    seconds = REFRESH_SECONDS
     try:
-        connection = await RpcConnection.open(
-            host, port, protocol=CLIENT_PROTOCOL, deadline_seconds=seconds
-        )
-        try:
-            await connection.call("refreshNodes", Empty(), Empty, deadline_seconds=seconds)
-        finally:
-            await connection.close()
+        await call_once(
+            address, CLIENT_PROTOCOL, "refreshNodes", Empty(), Empty,
+            deadline_seconds=REFRESH_SECONDS,
+        )  # fmt: skip
     except RpcError as silence:
         click.echo(f"not asked, it will read the file by itself: {silence}", err=True)
     except RemoteFault as refusal:

@@ -75,6 +75,7 @@ WAIT = click.option(
     show_default=True,
     help="Seconds to wait until the ZKFCs have seen it.",
 )
+YES = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 DRY_RUN = click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 
 

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from ha.cli.operate.handover import HandOver, patience_seconds
 from ha.cli.operate.look import LOOK_SECONDS, look_and_plan
-from ha.cli.operate.notice_options import warn_on_interrupt
+from ha.cli.operate.notice_options import DRY_RUN, YES, warn_on_interrupt
 from ha.cli.operate.plan.handover import HandoverPlan, judged, plan_failover, plan_switchover
 from ha.cli.operate.progress import on_stderr, progress
 from ha.cli.status.status_table import Screen
@@ -22,8 +22,6 @@ from ha.console.output import console, plain
 from ha.console.result import Code, CommandOutcome, Ending
 from ha.daemon import event_loop
 
-_DRY_RUN = click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
-_YES = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 _REASON = click.option("--reason", default="", help="The reason, recorded in the history.")
 _WAIT = click.option(
     "--wait",
@@ -37,8 +35,8 @@ _WAIT = click.option(
 @click.command()
 @click.argument("target", required=False, shell_complete=namenode_ids)
 @about_a_cluster("switchover", timeout_seconds=LOOK_SECONDS)
-@_DRY_RUN
-@_YES
+@DRY_RUN
+@YES
 @_WAIT
 @_REASON
 def switchover(
@@ -70,8 +68,8 @@ def switchover(
 @click.command()
 @click.argument("target", shell_complete=namenode_ids)
 @about_a_cluster("failover", timeout_seconds=LOOK_SECONDS)
-@_DRY_RUN
-@_YES
+@DRY_RUN
+@YES
 @_WAIT
 def failover(
     *, place: ClusterCommand, target: str, dry_run: bool, yes: bool, wait_seconds: float | None

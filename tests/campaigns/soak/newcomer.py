@@ -44,6 +44,7 @@ ASKING: Final[Sequence[Sequence[str]]] = (
     ("haadmin", "-getAllServiceState"),
     ("config", "validate"),
     ("config", "show"),
+    ("safemode", "get"),
     ("switchover", "--dry-run"),
 )
 CHANGING: Final[Sequence[Sequence[str]]] = (

@@ -39,10 +39,11 @@ def test_commands_options_and_namenodes_are_offered(
     assert offered([], "swi") == ["switchover"]
     assert "--version" in offered([], "--v")
     assert "--dry-run" in offered(["switchover"], "--d")
+    assert offered(["safemode"], "") == ["get", "enter", "leave", "wait", "forceExit"]
     write_configuration(tmp_path, PORTS)
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
-    for words in (["switchover"], ["failover"], ["drain"], ["explain"], ["fence", "test"]):
-        assert offered(words, "n") == ["nn1", "nn2"]
+    for words in ("switchover", "failover", "drain", "explain", "fence test", "safemode get"):
+        assert offered(words.split(), "n") == ["nn1", "nn2"]
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path / "none"))
     assert offered(["drain"], "n") == []
 
