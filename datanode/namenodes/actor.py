@@ -108,6 +108,23 @@ class Actor:
         self._report_due = 0.0
         self._wake.set()
 
+    def send_news_soon(self) -> None:
+        """Send what waits for the next heartbeat now."""
+        self._queue.urgent = True
+        self._wake.set()
+
+    @property
+    def address(self) -> HostPort:
+        return self._address
+
+    def use_rhythm(self, rhythm: Rhythm) -> None:
+        """Report in this rhythm; what would be due earlier by it is due then."""
+        now = asyncio.get_running_loop().time()
+        self._rhythm = rhythm
+        self._report_due = min(self._report_due, now + rhythm.report_seconds)
+        self._cache_report_due = min(self._cache_report_due, now + rhythm.cache_report_seconds)
+        self._wake.set()
+
     @property
     def calls(self) -> NameNodeCalls | None:
         return self._calls if self._registered else None
@@ -153,6 +170,7 @@ class Actor:
             self._wake.clear()
             if self._queue.urgent:
                 continue
+            next_heartbeat = min(next_heartbeat, loop.time() + self._rhythm.heartbeat_seconds)
             try:
                 async with asyncio.timeout_at(next_heartbeat):
                     await self._wake.wait()

@@ -3,15 +3,19 @@
 import asyncio
 import os
 import sys
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import click
 
 from datanode.process.node import DataNode
-from datanode.process.settings import read_settings, refuse_hidden, refuse_unlockable
-from ha.conf.configuration import load_configuration
+from datanode.process.operator_calls import OperatorCalls
+from datanode.process.settings import LIVE_KEYS, read_settings, refuse_hidden, refuse_unlockable
+from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import Daemon
+from ha.conf.own_user import own_user
 from ha.console.log_options import log_options
 from ha.console.options import configuration
 from ha.daemon.end_code import end_code
@@ -20,6 +24,8 @@ from ha.daemon.facts import publish_facts
 from ha.daemon.logs import LogOptions, configure_logging
 from ha.daemon.process import ExitWith, run_daemon
 from ha.daemon.start_check import check_start
+from ha.rpc.protocol import Method
+from ha.service.reconfiguration import Reconfiguration, check_is
 
 
 @click.command()
@@ -29,10 +35,13 @@ def datanode(conf_dir: Path | None, overrides: tuple[str, ...], log_as: LogOptio
     """Keep blocks for NameNodes until SIGTERM."""
     configure_logging("datanode", level=log_as.level, form=log_as.form)
 
+    def read() -> Configuration:
+        return load_configuration(conf_dir, overrides)
+
     async def main(stop: asyncio.Event) -> None:
         os.umask(0o077)
         try:
-            conf = load_configuration(conf_dir, overrides)
+            conf = read()
             check_start(conf, Daemon.DATANODE)
             settings = read_settings(conf)
             refuse_hidden(settings)
@@ -41,6 +50,13 @@ def datanode(conf_dir: Path | None, overrides: tuple[str, ...], log_as: LogOptio
             publish_facts("datanode", conf, open_to=("data", "rpc", "http"))
         except ConfigurationError as failure:
             raise ExitWith(end_code(failure), str(failure)) from failure
-        await DataNode(settings, access).run(stop)
+        await DataNode(settings, access, partial(_operators, conf, read)).run(stop)
 
     sys.exit(run_daemon("datanode", main, busy=True))
+
+
+def _operators(
+    conf: Configuration, read: Callable[[], Configuration], node: DataNode
+) -> Mapping[str, Method]:
+    changes = Reconfiguration(conf, read, LIVE_KEYS, lambda found: node.use(read_settings(found)))
+    return OperatorCalls(node, changes, check_is(own_user())).methods()

@@ -20,6 +20,7 @@ from datanode.namenodes.commands import Command
 from datanode.namenodes.executor import Executor
 from datanode.namenodes.identity import Identity, Namespace
 from datanode.namenodes.namenode_client import Condition, NameNodeCalls
+from datanode.process.operator_calls import leave_marks
 from datanode.process.rpc_services import DataNodeRpcServices
 from datanode.process.settings import DataNodeSettings
 from datanode.replicas.layout import NodeVersion
@@ -37,6 +38,7 @@ from ha.daemon.end_code import end_code
 from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.notify import SERVICE
 from ha.daemon.process import ExitWith
+from ha.rpc.protocol import Method
 from ha.rpc.server import RpcServer
 from ha.security.access_control import AccessControl
 
@@ -48,8 +50,17 @@ _UPKEEP_SECONDS: Final = 3.0
 class DataNode:
     """A DataNode.  It learns from the first NameNode that answers of which namespace it is."""
 
-    def __init__(self, settings: DataNodeSettings, access: AccessControl | None = None) -> None:
+    def __init__(
+        self,
+        settings: DataNodeSettings,
+        access: AccessControl | None = None,
+        operators: Callable[["DataNode"], Mapping[str, Method]] = lambda _: {},
+    ) -> None:
+        """``operators`` returns what operators can call of this DataNode."""
         self._settings = settings
+        self._operators = operators
+        self._stop = asyncio.Event()
+        self._for_upgrade = False
         self._access = access
         self._volumes: list[Volume] = []
         self._unusable: list[str] = []
@@ -66,12 +77,13 @@ class DataNode:
         self._http_port = 0
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Serve until ``stop`` is set.
+        """Serve until ``stop`` is set, by an operator's call as well.
 
         Raises:
             ExitWith: 1 with the reason, when no or too few volumes can be used, when they belong to
                 another cluster, or when an address is taken.
         """
+        self._stop = stop
         async with self._running as running:
             await asyncio.to_thread(self._open_volumes)
             running.push_async_callback(self._close_volumes)
@@ -87,6 +99,8 @@ class DataNode:
             ends = asyncio.create_task(stop.wait())
             running.push_async_callback(_ended, [ends])
             done, _ = await asyncio.wait([ends, *tasks], return_when=asyncio.FIRST_COMPLETED)
+            if self._for_upgrade and self._joined is not None:
+                await self._joined.xceivers.announce_restart()
             for task in done - {ends}:
                 try:
                     task.result()
@@ -154,6 +168,35 @@ class DataNode:
         if self._joined is not None and commands:
             self._joined.executor.add(who, commands)
 
+    # For operators (their Operated).
+
+    def report_soon(self, namenode: str, *, incremental: bool) -> None:
+        for actor in self._actors.values():
+            if not namenode or namenode == str(actor.address):
+                (actor.send_news_soon if incremental else actor.report_soon)()
+
+    def evict_writers(self) -> int:
+        return self._joined.xceivers.evict_writers() if self._joined is not None else 0
+
+    def uptime_seconds(self) -> float:
+        return time.monotonic() - self._started
+
+    def shut_down(self, *, for_upgrade: bool) -> bool:
+        if self._stop.is_set():
+            return False
+        self._for_upgrade = for_upgrade
+        self._stop.set()
+        SERVICE.stopping()
+        return True
+
+    def use(self, settings: DataNodeSettings) -> None:
+        """Go on with the rhythm, the limits and the tolerance of other settings."""
+        self._settings = settings
+        for actor in self._actors.values():
+            actor.use_rhythm(settings.rhythm)
+        if self._joined is not None:
+            self._joined.xceivers.limits = settings.limits
+
     # For pages.
 
     def status(self) -> Mapping[str, object]:
@@ -215,6 +258,7 @@ class DataNode:
         self._running.push_async_callback(volumes.close)
         store = Store(volumes, locked_memory=self._settings.locked_memory)
         self._running.callback(store.memory.close)
+        self._running.push_async_callback(self._be_resumed, store)
         await store.load()
         self._check_failed(volumes)
         settings = self._settings
@@ -225,7 +269,7 @@ class DataNode:
         )  # fmt: skip
         data_port = await _listening(xceivers.start, keys.DATA, settings.data)
         self._running.push_async_callback(xceivers.stop)
-        faces = DataNodeRpcServices(store, namespace.pool, self._report_soon, self._uptime)
+        faces = DataNodeRpcServices(store, namespace.pool, self._operators(self))
         rpc = RpcServer(faces.protocols(), access=self._access)
         rpc_port = await _listening(rpc.start, keys.RPC, settings.rpc)
         self._running.push_async_callback(rpc.stop)
@@ -300,12 +344,9 @@ class DataNode:
         for actor in self._actors.values():
             actor.report_damaged(damaged)
 
-    def _report_soon(self) -> None:
-        for actor in self._actors.values():
-            actor.report_soon()
-
-    def _uptime(self) -> float:
-        return time.monotonic() - self._started
+    async def _be_resumed(self, store: Store) -> None:
+        if self._for_upgrade:
+            await leave_marks(store)
 
     async def _upkeep(self) -> None:
         """Measure the volumes; end when too many of them have failed."""

@@ -3,11 +3,10 @@
 See docs/reference/datanode.md#hadoop-rpc-of-a-datanode.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from datanode import errors, model
-from datanode.namenodes.identity import SOFTWARE_VERSION
 from datanode.namenodes.recovery import begin_recovery, end_recovery
 from datanode.replicas.store import Store
 from datanode.wire.block_messages import block_id_of, checked_block, checked_stamp, plain
@@ -25,8 +24,8 @@ class DataNodeRpcServices:
 
     store: Store
     pool: model.PoolId
-    report_soon: Callable[[], None]
-    uptime_seconds: Callable[[], float]
+    of_operators: Mapping[str, Method] = field(default_factory=dict)
+    """What ClientDatanodeProtocol has for operators."""
 
     def protocols(self) -> list[RpcProtocol]:
         return [
@@ -47,10 +46,7 @@ class DataNodeRpcServices:
                     "getReplicaVisibleLength": Method(
                         client.GetReplicaVisibleLengthRequestProto, self._visible
                     ),
-                    "getDatanodeInfo": Method(client.GetDatanodeInfoRequestProto, self._info),
-                    "triggerBlockReport": Method(
-                        client.TriggerBlockReportRequestProto, self._report
-                    ),
+                    **self.of_operators,
                 },
             ),
         ]
@@ -102,24 +98,6 @@ class DataNodeRpcServices:
         except errors.DataNodeError as problem:
             raise _fault(problem) from problem
         return client.GetReplicaVisibleLengthResponseProto(length=model.readable_length(replica))
-
-    async def _info(
-        self, _: Call, __: client.GetDatanodeInfoRequestProto
-    ) -> client.GetDatanodeInfoResponseProto:
-        return client.GetDatanodeInfoResponseProto(
-            localInfo=client.DatanodeLocalInfoProto(
-                softwareVersion=SOFTWARE_VERSION,
-                configVersion="core-0,hdfs-0",
-                uptime=int(self.uptime_seconds()),
-            )
-        )
-
-    async def _report(
-        self, _: Call, request: client.TriggerBlockReportRequestProto
-    ) -> client.TriggerBlockReportResponseProto:
-        if not request.incremental:
-            self.report_soon()
-        return client.TriggerBlockReportResponseProto()
 
 
 def _fault(problem: errors.DataNodeError) -> RemoteFault:

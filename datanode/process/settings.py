@@ -23,6 +23,11 @@ from ha.daemon.process import ExitWith
 from hadoop.location import path_of
 from hadoop.proto.hdfs_types_pb2 import StorageTypeProto
 
+LIVE_KEYS: Final = (
+    keys.HEARTBEAT_INTERVAL, keys.REPORT_INTERVAL, keys.REPORT_SPLIT, keys.CACHE_REPORT_INTERVAL,
+    keys.KEEP_ALIVE, keys.MAX_CONNECTIONS, keys.FAILED_VOLUMES_TOLERATED,
+)  # fmt: skip
+"""What ``DataNode.use`` takes over while it runs."""
 _WILDCARDS: Final = ("0.0.0.0", "::")
 _TYPED: Final = re.compile(r"(?:\[([A-Za-z_]+)\])?(.+)")
 

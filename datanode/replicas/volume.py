@@ -19,6 +19,7 @@ from datanode.errors import UnusableVolume
 from datanode.replicas import layout, replica_files
 from datanode.replicas.layout import NodeVersion, PoolVersion
 from datanode.replicas.meta_file import BadMetaFile
+from datanode.replicas.restart_marks import leave_mark, take_mark
 from hadoop.directory_lock import DirectoryLock
 from hadoop.durable import rename_durably, sync_folder, write_durably
 from hadoop.errors import InUse
@@ -166,7 +167,8 @@ class Volume:
             if meta is None:
                 log.warning("datanode.no_meta_file", file=str(rbw.blocks[block_id]))
             else:
-                found.append(self._recovered(meta))
+                replica = self._recovered(meta)
+                found.append(take_mark(self.paths(replica), replica))
         return found
 
     def _mend_torn(self, finalized: "_Found", rbw: "_Found") -> None:
@@ -228,6 +230,10 @@ class Volume:
             new.block.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             old.meta.rename(new.meta)
             old.block.rename(new.block)
+
+    def mark_restart(self, replica: model.BeingWritten) -> None:
+        """Let the next process go on with an open replica; raises ``OSError``."""
+        leave_mark(self.paths(replica), replica)
 
     def sync_names(self, replica: model.Replica) -> None:
         """Wait until a power cut leaves the files of a replica here, and not where they were."""

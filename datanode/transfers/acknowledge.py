@@ -20,6 +20,10 @@ from hadoop.proto import data_transfer_pb2 as pb
 _MOST_DUE: Final = 1024
 """Packets without an acknowledgement; the client itself stops at 80."""
 _MAX_REPLIES: Final = 64
+_OUT_OF_BAND: Final = -2
+"""The number of an acknowledgement that is of no packet."""
+_RESTART_SECONDS: Final = 1.5
+"""For a client to take the news of a restart (dfs.datanode.oob.timeout-ms)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,12 @@ class Acknowledger:
         if self._mirror is not None:
             self._mirror.abort()
 
+    async def announce_restart(self) -> None:
+        """Let the client know that this DataNode is back soon; raises ``PeerLost``."""
+        if self._client is not None:
+            ack = _acknowledgement(_OUT_OF_BAND, [pb.Status.OOB_RESTART])
+            await self._client.send_message(ack, seconds=_RESTART_SECONDS)
+
     async def add(self, due: Due) -> None:
         """Acknowledge, in its turn, a packet that is on our disk.
 
@@ -104,6 +114,11 @@ class Acknowledger:
         assert self._mirror is not None
         try:
             ack = await self._mirror.read_message(pb.PipelineAckProto, seconds=self._seconds)
+            while ack.seqno == _OUT_OF_BAND and len(ack.reply) < _MAX_REPLIES:
+                assert self._client is not None, "without a client nothing is acknowledged"
+                relayed = _acknowledgement(_OUT_OF_BAND, [pb.Status.SUCCESS, *ack.reply])
+                await self._client.send_message(relayed, seconds=self._seconds)
+                ack = await self._mirror.read_message(pb.PipelineAckProto, seconds=self._seconds)
         except (PeerLost, MalformedTransfer):
             self._lost = True
             return [pb.Status.ERROR]
@@ -119,6 +134,10 @@ class Acknowledger:
         if everywhere and header.length:
             self._store.acknowledged(self._block, header.end, due.tail)
         assert self._client is not None
-        ack = pb.PipelineAckProto(seqno=header.seqno, flag=replies)
-        ack.reply.extend(pb.Status.ValueType(reply) for reply in replies)
-        await self._client.send_soon(ack, seconds=self._seconds)
+        await self._client.send_soon(_acknowledgement(header.seqno, replies), seconds=self._seconds)
+
+
+def _acknowledgement(seqno: int, replies: list[int]) -> pb.PipelineAckProto:
+    ack = pb.PipelineAckProto(seqno=seqno, flag=replies)
+    ack.reply.extend(pb.Status.ValueType(reply) for reply in replies)
+    return ack

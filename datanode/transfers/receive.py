@@ -38,6 +38,12 @@ class Receiver:
         self._seconds = limits.waiting(len(plan.request.targets))
         self.bytes_taken = 0
         self._disk_is_full = False
+        self._acknowledger: Acknowledger | None = None
+
+    async def announce_restart(self) -> None:
+        """Let the client of a write know that this DataNode is back soon; raises ``PeerLost``."""
+        if self._acknowledger is not None:
+            await self._acknowledger.announce_restart()
 
     async def run(self) -> None:
         """Carry the write out; the connection is of no more use afterwards.
@@ -140,7 +146,7 @@ class Receiver:
                 self._plan.checksum,
                 checks=mirror is None or not self._plan.from_client,
             )
-            acknowledger = Acknowledger(
+            self._acknowledger = acknowledger = Acknowledger(
                 self._store,
                 replica.block,
                 self._peer if self._plan.from_client else None,

@@ -5,7 +5,7 @@ See docs/reference/datanode.md#datatransferprotocol.
 
 import asyncio
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
@@ -61,11 +61,12 @@ class XceiverServer:
         """
         self._store, self._pool = store, pool
         self._on_suspicion, self._on_damaged_source = on_suspicion, on_damaged_source
-        self._limits = limits or TransferLimits()
-        self._budget = ByteBudget(self._limits.shared_bytes)
+        self.limits = limits or TransferLimits()
+        self._budget = ByteBudget(self.limits.shared_bytes)
         self._checksumming = asyncio.Semaphore(_CHECKSUMS_AT_ONCE)
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._writing: dict[asyncio.Task[Any], Receiver] = {}
 
     async def start(self, host: str, port: int) -> int:
         """Listen; return the port.  Raises ``OSError`` if the address cannot be had."""
@@ -86,6 +87,17 @@ class XceiverServer:
             await asyncio.wait(running)
         await self._server.wait_closed()
 
+    def evict_writers(self) -> int:
+        """End the writes that come in, and return how many; their clients go on without us."""
+        for task in self._writing:
+            task.cancel()
+        return len(self._writing)
+
+    async def announce_restart(self) -> None:
+        """Let clients that write know that this DataNode is back soon."""
+        announced = (receiver.announce_restart() for receiver in self._writing.values())
+        await asyncio.gather(*announced, return_exceptions=True)
+
     @property
     def active(self) -> int:
         return len(self._tasks)
@@ -97,7 +109,7 @@ class XceiverServer:
 
     def _connected(self, connection: Connection) -> None:
         peer = Peer(connection)
-        if len(self._tasks) >= self._limits.max_connections:
+        if len(self._tasks) >= self.limits.max_connections:
             log.warning("datanode.too_many_connections", peer=peer.name, open=len(self._tasks))
             peer.abort()
             return
@@ -113,7 +125,7 @@ class XceiverServer:
         task.add_done_callback(ended)
 
     async def _serve(self, peer: Peer) -> None:
-        seconds = self._limits.operation_seconds
+        seconds = self.limits.operation_seconds
         try:
             while True:
                 head = await peer.read(OP_HEAD.size, seconds=seconds)
@@ -121,7 +133,7 @@ class XceiverServer:
                 OPERATIONS.labels(op.name.lower()).inc()
                 if not await self._carry_out(op, peer):
                     return
-                seconds = self._limits.keep_alive_seconds
+                seconds = self.limits.keep_alive_seconds
         except PeerLost as gone:
             log.debug("datanode.peer_lost", peer=peer.name, why=str(gone))
             peer.abort()  # what it does not take would stay for ever
@@ -132,7 +144,7 @@ class XceiverServer:
 
     async def _carry_out(self, op: Op, peer: Peer) -> bool:
         """Carry out one operation; return whether another may follow on the connection."""
-        seconds = self._limits.operation_seconds
+        seconds = self.limits.operation_seconds
         match op:
             case Op.WRITE_BLOCK:
                 request = await peer.read_message(pb.OpWriteBlockProto, seconds=seconds)
@@ -161,7 +173,9 @@ class XceiverServer:
         except MalformedTransfer as refusal:
             await self._answer(peer, pb.Status.ERROR_INVALID, str(refusal))
             raise
-        receiver = Receiver(self._store, plan, peer, self._limits)
+        receiver, task = Receiver(self._store, plan, peer, self.limits), asyncio.current_task()
+        assert task is not None
+        self._writing[task] = receiver
         try:
             await receiver.run()
         except ChecksumMismatch:
@@ -170,10 +184,11 @@ class XceiverServer:
                 self._on_damaged_source(DamagedSource(plan.block, length, request.source.id))
             raise
         finally:
+            del self._writing[task]
             BYTES_WRITTEN.inc(receiver.bytes_taken)
 
     async def _read(self, request: pb.OpReadBlockProto, peer: Peer) -> bool:
-        limits = self._limits
+        limits = self.limits
         block = None
         try:
             block = checked_block(request.header.baseHeader.block, self._pool)
@@ -226,7 +241,7 @@ class XceiverServer:
             await self._answer(peer, pb.Status.ERROR, str(refusal))
             return True
         answer = pb.BlockOpResponseProto(status=pb.Status.SUCCESS, checksumResponse=found)
-        await peer.send_message(answer, seconds=self._limits.packet_seconds)
+        await peer.send_message(answer, seconds=self.limits.packet_seconds)
         return True
 
     async def _transfer(self, request: pb.OpTransferBlockProto, peer: Peer) -> bool:
@@ -242,7 +257,7 @@ class XceiverServer:
                 self._pool,
                 block,
                 targets,
-                self._limits,
+                self.limits,
                 client=request.header.clientName,
             )
         except (DataNodeError, PeerLost, OSError) as problem:
@@ -256,4 +271,4 @@ class XceiverServer:
         answer = pb.BlockOpResponseProto(status=status)
         if message:
             answer.message = message
-        await peer.send_message(answer, seconds=self._limits.operation_seconds)
+        await peer.send_message(answer, seconds=self.limits.operation_seconds)

@@ -16,11 +16,12 @@ JOURNALNODE: Final = "JournalNode"
 CLIENT_PROTOCOL: Final = "ClientProtocol"
 CLIENT_DATANODE_PROTOCOL: Final = "ClientDatanodeProtocol"
 REFRESH_USER_MAPPINGS: Final = "RefreshUserMappingsProtocol"
+RECONFIGURATION: Final = "ReconfigurationProtocol"
 REFRESH_AUTHORIZATION_POLICY: Final = "RefreshAuthorizationPolicyProtocol"
 CLIENT_FACES: Final = frozenset(
     (
         CLIENT_PROTOCOL, CLIENT_DATANODE_PROTOCOL, REFRESH_USER_MAPPINGS,
-        REFRESH_AUTHORIZATION_POLICY,
+        REFRESH_AUTHORIZATION_POLICY, RECONFIGURATION,
     )
 )  # fmt: skip
 """What Java's clients call; of the second only the length of a block that is being written."""
@@ -130,7 +131,15 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
     CLIENT_DATANODE_PROTOCOL: {
         "getReplicaVisibleLength": _may(CLIENT, ADMIN),
         "getDatanodeInfo": _may(ADMIN, OPERATOR, NN),
-        "triggerBlockReport": _audited(ADMIN),
+        **_each(
+            "triggerBlockReport evictWriters shutdownDatanode startReconfiguration",
+            _audited(ADMIN),
+        ),
+        **_each("getReconfigurationStatus listReconfigurableProperties", _may(ADMIN)),
+    },
+    RECONFIGURATION: {
+        "startReconfiguration": _audited(CLIENT, ADMIN),
+        **_each("getReconfigurationStatus listReconfigurableProperties", _may(CLIENT, ADMIN)),
     },
     "QJournalProtocol": {
         **_each("isFormatted getJournalState getJournalCTime canRollBack", _LOOKS),

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from hadoop.proto import hdfs_types_pb2 as hadoop_dot_proto_dot_hdfs__types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"hadoop/proto/client_datanode.proto\x12\x13nnha.clientdatanode\x1a\x1dhadoop/proto/hdfs_types.proto\"U\n#GetReplicaVisibleLengthRequestProto\x12.\n\x05\x62lock\x18\x01 \x02(\x0b\x32\x1f.nnha.client.ExtendedBlockProto\"6\n$GetReplicaVisibleLengthResponseProto\x12\x0e\n\x06length\x18\x01 \x02(\x04\"X\n\x16\x44\x61tanodeLocalInfoProto\x12\x17\n\x0fsoftwareVersion\x18\x01 \x02(\t\x12\x15\n\rconfigVersion\x18\x02 \x02(\t\x12\x0e\n\x06uptime\x18\x03 \x02(\x04\"\x1d\n\x1bGetDatanodeInfoRequestProto\"^\n\x1cGetDatanodeInfoResponseProto\x12>\n\tlocalInfo\x18\x01 \x02(\x0b\x32+.nnha.clientdatanode.DatanodeLocalInfoProto\"H\n\x1eTriggerBlockReportRequestProto\x12\x13\n\x0bincremental\x18\x01 \x02(\x08\x12\x11\n\tnnAddress\x18\x02 \x01(\t\"!\n\x1fTriggerBlockReportResponseProto')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"hadoop/proto/client_datanode.proto\x12\x13nnha.clientdatanode\x1a\x1dhadoop/proto/hdfs_types.proto\"U\n#GetReplicaVisibleLengthRequestProto\x12.\n\x05\x62lock\x18\x01 \x02(\x0b\x32\x1f.nnha.client.ExtendedBlockProto\"6\n$GetReplicaVisibleLengthResponseProto\x12\x0e\n\x06length\x18\x01 \x02(\x04\"X\n\x16\x44\x61tanodeLocalInfoProto\x12\x17\n\x0fsoftwareVersion\x18\x01 \x02(\t\x12\x15\n\rconfigVersion\x18\x02 \x02(\t\x12\x0e\n\x06uptime\x18\x03 \x02(\x04\"\x1d\n\x1bGetDatanodeInfoRequestProto\"^\n\x1cGetDatanodeInfoResponseProto\x12>\n\tlocalInfo\x18\x01 \x02(\x0b\x32+.nnha.clientdatanode.DatanodeLocalInfoProto\"\"\n GetBalancerBandwidthRequestProto\"6\n!GetBalancerBandwidthResponseProto\x12\x11\n\tbandwidth\x18\x01 \x02(\x04\"H\n\x1eTriggerBlockReportRequestProto\x12\x13\n\x0bincremental\x18\x01 \x02(\x08\x12\x11\n\tnnAddress\x18\x02 \x01(\t\"!\n\x1fTriggerBlockReportResponseProto\"2\n\x1cShutdownDatanodeRequestProto\x12\x12\n\nforUpgrade\x18\x01 \x02(\x08\"\x1f\n\x1dShutdownDatanodeResponseProto\"\x1a\n\x18\x45victWritersRequestProto\"\x1b\n\x19\x45victWritersResponseProto')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -42,8 +42,20 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETDATANODEINFOREQUESTPROTO']._serialized_end=352
   _globals['_GETDATANODEINFORESPONSEPROTO']._serialized_start=354
   _globals['_GETDATANODEINFORESPONSEPROTO']._serialized_end=448
-  _globals['_TRIGGERBLOCKREPORTREQUESTPROTO']._serialized_start=450
-  _globals['_TRIGGERBLOCKREPORTREQUESTPROTO']._serialized_end=522
-  _globals['_TRIGGERBLOCKREPORTRESPONSEPROTO']._serialized_start=524
-  _globals['_TRIGGERBLOCKREPORTRESPONSEPROTO']._serialized_end=557
+  _globals['_GETBALANCERBANDWIDTHREQUESTPROTO']._serialized_start=450
+  _globals['_GETBALANCERBANDWIDTHREQUESTPROTO']._serialized_end=484
+  _globals['_GETBALANCERBANDWIDTHRESPONSEPROTO']._serialized_start=486
+  _globals['_GETBALANCERBANDWIDTHRESPONSEPROTO']._serialized_end=540
+  _globals['_TRIGGERBLOCKREPORTREQUESTPROTO']._serialized_start=542
+  _globals['_TRIGGERBLOCKREPORTREQUESTPROTO']._serialized_end=614
+  _globals['_TRIGGERBLOCKREPORTRESPONSEPROTO']._serialized_start=616
+  _globals['_TRIGGERBLOCKREPORTRESPONSEPROTO']._serialized_end=649
+  _globals['_SHUTDOWNDATANODEREQUESTPROTO']._serialized_start=651
+  _globals['_SHUTDOWNDATANODEREQUESTPROTO']._serialized_end=701
+  _globals['_SHUTDOWNDATANODERESPONSEPROTO']._serialized_start=703
+  _globals['_SHUTDOWNDATANODERESPONSEPROTO']._serialized_end=734
+  _globals['_EVICTWRITERSREQUESTPROTO']._serialized_start=736
+  _globals['_EVICTWRITERSREQUESTPROTO']._serialized_end=762
+  _globals['_EVICTWRITERSRESPONSEPROTO']._serialized_start=764
+  _globals['_EVICTWRITERSRESPONSEPROTO']._serialized_end=791
 # @@protoc_insertion_point(module_scope)

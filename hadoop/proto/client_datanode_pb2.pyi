@@ -121,6 +121,40 @@ class GetDatanodeInfoResponseProto(_message.Message):
 Global___GetDatanodeInfoResponseProto: _TypeAlias = GetDatanodeInfoResponseProto  # noqa: Y015
 
 @_typing.final
+class GetBalancerBandwidthRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetBalancerBandwidthRequestProto: _TypeAlias = GetBalancerBandwidthRequestProto  # noqa: Y015
+
+@_typing.final
+class GetBalancerBandwidthResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BANDWIDTH_FIELD_NUMBER: _builtins.int
+    bandwidth: _builtins.int
+    def __init__(
+        self,
+        *,
+        bandwidth: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["bandwidth", b"bandwidth"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bandwidth", b"bandwidth"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetBalancerBandwidthResponseProto: _TypeAlias = GetBalancerBandwidthResponseProto  # noqa: Y015
+
+@_typing.final
 class TriggerBlockReportRequestProto(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -156,3 +190,67 @@ class TriggerBlockReportResponseProto(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___TriggerBlockReportResponseProto: _TypeAlias = TriggerBlockReportResponseProto  # noqa: Y015
+
+@_typing.final
+class ShutdownDatanodeRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FORUPGRADE_FIELD_NUMBER: _builtins.int
+    forUpgrade: _builtins.bool
+    def __init__(
+        self,
+        *,
+        forUpgrade: _builtins.bool | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["forUpgrade", b"forUpgrade"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["forUpgrade", b"forUpgrade"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ShutdownDatanodeRequestProto: _TypeAlias = ShutdownDatanodeRequestProto  # noqa: Y015
+
+@_typing.final
+class ShutdownDatanodeResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ShutdownDatanodeResponseProto: _TypeAlias = ShutdownDatanodeResponseProto  # noqa: Y015
+
+@_typing.final
+class EvictWritersRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EvictWritersRequestProto: _TypeAlias = EvictWritersRequestProto  # noqa: Y015
+
+@_typing.final
+class EvictWritersResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EvictWritersResponseProto: _TypeAlias = EvictWritersResponseProto  # noqa: Y015

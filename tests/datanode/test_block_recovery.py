@@ -37,7 +37,7 @@ class Partner:
 @asynccontextmanager
 async def partner(folder: Path) -> AsyncIterator[Partner]:
     kept = await store(volume(folder, f"DS-{folder.name}"))
-    server = RpcServer(DataNodeRpcServices(kept, POOL.pool, lambda: None, lambda: 0.0).protocols())
+    server = RpcServer(DataNodeRpcServices(kept, POOL.pool).protocols())
     port = await server.start("127.0.0.1", 0)
     uuid = f"uuid-{folder.name}"
     try:

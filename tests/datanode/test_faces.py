@@ -33,9 +33,8 @@ async def kept(tmp_path: Path) -> AsyncIterator[Store]:
     await made.volumes.close()
 
 
-async def asked(kept: Store, method: str, request: Message, soon: list[None] | None = None) -> Any:  # noqa: ANN401
-    reports = [] if soon is None else soon
-    faces = DataNodeRpcServices(kept, POOL.pool, lambda: reports.append(None), lambda: 12.9)
+async def asked(kept: Store, method: str, request: Message) -> Any:  # noqa: ANN401
+    faces = DataNodeRpcServices(kept, POOL.pool)
     (found,) = [one.methods[method] for one in faces.protocols() if method in one.methods]
     assert isinstance(request, found.request)
     return await found.handle(CALL, request)
@@ -128,20 +127,3 @@ async def test_how_much_readers_see(kept: Store) -> None:
     await begun(kept, block(), DATA, acked=700)
     seen = await asked(kept, "getReplicaVisibleLength", length_of())
     assert seen == client.GetReplicaVisibleLengthResponseProto(length=700)
-
-
-async def test_what_it_is(kept: Store) -> None:
-    told = await asked(kept, "getDatanodeInfo", client.GetDatanodeInfoRequestProto())
-    assert told == client.GetDatanodeInfoResponseProto(
-        localInfo=client.DatanodeLocalInfoProto(
-            softwareVersion="3.5.0-nnha", configVersion="core-0,hdfs-0", uptime=12
-        )
-    )
-
-
-@pytest.mark.parametrize(("incremental", "reports"), [(False, 1), (True, 0)])
-async def test_a_report_that_is_asked_for(kept: Store, *, incremental: bool, reports: int) -> None:
-    soon: list[None] = []
-    request = client.TriggerBlockReportRequestProto(incremental=incremental)
-    told = await asked(kept, "triggerBlockReport", request, soon)
-    assert (told, len(soon)) == (client.TriggerBlockReportResponseProto(), reports)

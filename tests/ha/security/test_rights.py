@@ -10,16 +10,19 @@ import pytest
 
 import ha.elector
 import ha.notices
+from datanode.process.operator_calls import OperatorCalls
 from datanode.process.rpc_services import DataNodeRpcServices
 from ha.conf.keys.security import Mode
 from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.http.probes import RoleSeen
+from ha.rpc.java_names import RECONFIGURATION_PROTOCOL
 from ha.rpc.protocol import RpcProtocol
 from ha.security.caller import ALL_ROLES, Caller, Method, Role
 from ha.security.decision import Action, Allowed, Policy, decide
 from ha.security.rights import HTTP, JOURNALNODE, RIGHTS, ZNODES, Open, Right
 from ha.service.ha_service import ha_service_protocol, zkfc_protocol
 from ha.service.journal_witness import journal_witness_protocol
+from ha.service.reconfiguration import Reconfiguration
 from ha.web.site import Site
 from journal.node.faces.calls import CALLS, action_of
 from journal.node.faces.hadoop_face import hadoop_protocols
@@ -54,7 +57,10 @@ def _protocols() -> Iterator[RpcProtocol]:
     yield namenode_protocol(NOTHING, "hdfs")
     yield datanode.protocol()
     yield datanode.lifeline()
-    yield from DataNodeRpcServices(NOTHING, NOTHING, NOTHING, NOTHING).protocols()
+    changes = Reconfiguration(NOTHING, NOTHING, (), NOTHING)
+    of_operators = OperatorCalls(NOTHING, changes, NOTHING).methods()
+    yield from DataNodeRpcServices(NOTHING, NOTHING, of_operators).protocols()
+    yield RpcProtocol(RECONFIGURATION_PROTOCOL, changes.methods(NOTHING))
     yield from hadoop_protocols(NOTHING)
 
 

@@ -1,0 +1,56 @@
+"""Lets an upgraded DataNode go on with the replicas that its predecessor was writing.
+
+The file ``.blk_<id>.restart`` is Hadoop's, which writes only the time; after it stands how much was
+acknowledged.  See docs/reference/datanode.md#restarts-for-an-upgrade.
+"""
+
+import contextlib
+import time
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from datanode import model
+from datanode.errors import DataNodeError
+from datanode.replicas import replica_files
+
+log = structlog.get_logger()
+
+VALID_SECONDS: Final = 50.0
+"""dfs.datanode.restart.replica.expiration; a client waits for 30 s."""
+
+
+def _mark(block_file: Path) -> Path:
+    return block_file.with_name(f".{block_file.name}.restart")
+
+
+def leave_mark(paths: replica_files.ReplicaPaths, replica: model.BeingWritten) -> None:
+    """Mark a replica that no task writes any more; raises ``OSError``."""
+    until = int((time.time() + VALID_SECONDS) * 1000)
+    _mark(paths.block).write_text(f"{until} {replica.acked}")
+
+
+def take_mark(
+    paths: replica_files.ReplicaPaths, found: model.WaitingForRecovery
+) -> model.BeingWritten | model.WaitingForRecovery:
+    """Return a replica as it was if its mark is valid, cut to what is acknowledged; drop the mark.
+
+    Without the cut, readers would be given bytes that no other DataNode needs to have.
+    """
+    mark = _mark(paths.block)
+    try:
+        until, acked = map(int, mark.read_text().split())
+    except (OSError, ValueError):  # most have none; Hadoop's has one number
+        until, acked = 0, 0
+    with contextlib.suppress(OSError):
+        mark.unlink(missing_ok=True)
+    if not found.readable or acked > found.length or time.time() * 1000 > until:
+        return found
+    try:
+        with replica_files.opened(paths, writable=True) as files:
+            files.cut(acked, str(found.block))
+    except (DataNodeError, OSError) as problem:
+        log.warning("datanode.not_resumed", block=str(found.block), why=str(problem))
+        return found
+    return model.BeingWritten(found.block, found.storage, acked, acked=acked)
