@@ -11,12 +11,16 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 _SOCKET: Final = "NOTIFY_SOCKET"
 _WATCHDOG: Final = "WATCHDOG_USEC"
 _WATCHDOG_PID: Final = "WATCHDOG_PID"
 _STATUS_CHARACTERS: Final = 200
+_FAILED: Final = "failed-starts"
+FIRST_PAUSE_SECONDS: Final = 0.1
+LONGEST_PAUSE_SECONDS: Final = 30.0
 
 
 @dataclass(slots=True)
@@ -31,6 +35,8 @@ class Service:
     """Which duty of this daemon, apart from its event loop, has not moved for too long; empty:
     none. While one is overdue the sign of life is not given.
     """
+    failed_starts: Path | None = None
+    """A file with a byte for each start that has failed since one succeeded."""
 
     def adopt(self) -> None:
         """Take what systemd has put into the environment."""
@@ -39,12 +45,35 @@ class Service:
         os.environ.pop(_WATCHDOG_PID, None)  # of our parent, where it has one (zkfc --supervised)
         if address.startswith(("/", "@")):
             self.address = address
+            folder = os.environ.get("STATE_DIRECTORY")
+            self.failed_starts = Path(folder, _FAILED) if folder else None
         if self.address and usec.isascii() and usec.isdecimal():
             self.alive_every_seconds = int(usec) / 1e6 / 3
 
     def ready(self) -> None:
         """Report the end of the start: listeners are open, and what depends on us may start."""
         self._send("READY=1")
+        if self.failed_starts is not None:
+            with contextlib.suppress(OSError):
+                self.failed_starts.unlink(missing_ok=True)
+            self.failed_starts = None
+
+    def held_back_seconds(self) -> float:
+        """Count a start that has failed, and return how long the next one is to wait.
+
+        RestartSteps= of systemd 254 counts every restart: a daemon that is killed now and then
+        would be away for longer each time.
+        """
+        if self.failed_starts is None:
+            return 0.0
+        try:
+            with self.failed_starts.open("ab") as file:
+                file.write(b"x")
+                return min(
+                    LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(file.tell(), 20) / 2
+                )
+        except OSError:
+            return 0.0
 
     def alive(self) -> None:
         """Report that the event loop has run, and that the daemon's own duties are done."""

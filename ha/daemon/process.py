@@ -9,6 +9,7 @@ import os
 import resource
 import signal
 import sys
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final, NoReturn
@@ -115,7 +116,13 @@ def run_daemon(
     START_LINES.hold()
     try:
         with private_files():
-            return _run(name, main, busy=busy)
+            code = _run(name, main, busy=busy)
+            if code == UNEXPECTED and (seconds := SERVICE.held_back_seconds()):
+                log.info("daemon.held_back", why="its start failed", again_in_seconds=seconds)
+                text = f"the start failed, and the next start is in {seconds:g} s"
+                SERVICE.status(text, more_seconds=2 * seconds)
+                time.sleep(seconds)
+            return code
     finally:
         START_LINES.release()
         let_go_of_stderr()

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -155,6 +156,71 @@ def test_a_watchdogs_signal_tells_where_even_a_stopped_daemon_hangs(manager: Man
     assert daemon.returncode == -signal.SIGABRT
     assert "Fatal Python error: Aborted" in said
     assert "in run_daemon" in said
+
+
+FAILING = """
+import sys
+from ha.daemon.notify import SERVICE
+from ha.daemon.process import ExitWith, run_daemon
+
+async def main(stop):
+    if "ready" in sys.argv:
+        SERVICE.ready()
+    raise ExitWith(int(sys.argv[1]), "the port is taken")
+
+sys.exit(run_daemon("daemon", main))
+"""
+
+
+def failing(manager: Manager, folder: Path, *words: str) -> "subprocess.Popen[str]":
+    told = {"NOTIFY_SOCKET": manager.socket.getsockname(), "STATE_DIRECTORY": str(folder)}
+    return subprocess.Popen(
+        [sys.executable, "-c", FAILING, *words],
+        cwd=ROOT, env=os.environ | told, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def test_starts_that_fail_are_held_back_longer_each_time_until_one_succeeds(
+    manager: Manager, tmp_path: Path
+) -> None:
+    """Their units start them again after 0.1 s, however often."""
+    plays = (("1",), ("1",), ("78",), ("1",), ("1", "ready"), ("1",))
+    pauses = []
+    for words in plays:
+        with failing(manager, tmp_path, *words) as daemon:
+            said, _ = daemon.communicate(timeout=PATIENCE_SECONDS)
+        assert daemon.returncode == int(words[0])
+        found = re.search(r"daemon\.held_back.*again_in_seconds=([\d.]+)", said)
+        pauses.append(float(found[1]) if found else None)
+    assert pauses == [0.1, 0.2, None, 0.4, None, 0.1]
+
+
+def test_the_longest_pause_is_half_a_minute_and_a_stop_ends_it(
+    manager: Manager, tmp_path: Path
+) -> None:
+    (tmp_path / "failed-starts").write_bytes(bytes(5000))
+    with failing(manager, tmp_path, "1") as daemon:
+        manager.hear(lambda text: "EXTEND_TIMEOUT_USEC=60000000" in text)
+        assert "the next start is in 30 s" in manager.heard[-1]
+        daemon.terminate()
+        assert daemon.wait(PATIENCE_SECONDS) == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("lacking", ["NOTIFY_SOCKET", "STATE_DIRECTORY"])
+def test_only_under_systemd_a_start_is_held_back(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lacking: str
+) -> None:
+    variables = {"NOTIFY_SOCKET": "@x", "STATE_DIRECTORY": str(tmp_path)} | {lacking: ""}
+    assert adopted(monkeypatch, **variables).held_back_seconds() == 0.0
+
+
+def test_a_folder_that_cannot_be_written_holds_nothing_back(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    gone = str(tmp_path / "gone")
+    service = adopted(monkeypatch, NOTIFY_SOCKET="@x", STATE_DIRECTORY=gone)
+    assert service.held_back_seconds() == 0.0
+    service.ready()
 
 
 def _rest(manager: Manager) -> list[str]:
