@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 
+from ha.cluster.daemon_fields import DaemonView
 from ha.cluster.view import ClusterView, NameNodeRow, ZkfcRow
 from ha.console.durations import span
 
@@ -13,6 +14,7 @@ CLOCK_SECONDS: Final = 2.0
 """HTTP's Date has whole seconds, so that a smaller difference cannot be seen."""
 CLOCK_ADVICE: Final = "run NTP or chrony everywhere: pauses and drains expire by the wall clock"
 DRIFT_ADVICE: Final = "compare nnha config show on these hosts, and restart those with wrong files"
+MOST_KEYS: Final = 5
 CLOCK_FIELD: Final = "clock_ahead_seconds"
 
 Skew = tuple[str, str, float | None]
@@ -73,12 +75,24 @@ def configuration_drift(view: ClusterView) -> str | None:
     daemons = {_daemon(row): row.daemon for row in view.namenodes}
     daemons |= {_daemon(row): row.daemon for row in view.zkfcs}
     daemons |= {f"JournalNode {row.node}": row.daemon for row in view.journalnodes}
-    told = {name: one.config_hash for name, one in daemons.items() if one and one.config_hash}
-    if len(set(told.values())) < 2:
+    told = {name: one for name, one in daemons.items() if one and one.config_hash}
+    hashes = Counter(one.config_hash for one in told.values())
+    if len(hashes) < 2:
         return None
-    ((usual, count), *_) = Counter(told.values()).most_common(1)
-    others = [name for name, one in told.items() if one != usual]
+    ((usual, count), *_) = hashes.most_common(1)
+    (like, *_) = (one for one in told.values() if one.config_hash == usual)
+    others = {name: one for name, one in told.items() if one.config_hash != usual}
     return (
-        f"configuration files differ: {', '.join(others)} read others than the other {count} "
-        "daemons at their start"
+        f"configuration files differ{_keys(like, list(others.values()))}: {', '.join(others)} read "
+        f"others than the other {count} daemons at their start"
     )
+
+
+def _keys(usual: DaemonView, others: Sequence[DaemonView]) -> str:
+    """Return which keys differ; empty where a daemon is older, and does not say."""
+    if not all(one.config_keys for one in (usual, *others)):
+        return ""
+    texts = (text for one in others for text in {*usual.config_keys} ^ {*one.config_keys})
+    keys = sorted({text.rpartition("=")[0] for text in texts}) or ["in a secret"]
+    more = f" and {len(keys) - MOST_KEYS} more" if len(keys) > MOST_KEYS else ""
+    return f" ({', '.join(keys[:MOST_KEYS])}{more})"

@@ -20,6 +20,8 @@ class DaemonView:
     """Equal on all nodes with the same configuration files."""
     insecure: tuple[str, ...]
     """The interfaces that are open without authentication."""
+    config_keys: tuple[str, ...] = ()
+    """``key=hash``, without secrets."""
 
 
 @dataclass(frozen=True, slots=True)

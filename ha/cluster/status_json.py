@@ -90,12 +90,15 @@ def _notice(notice: Pause, seen_by: tuple[str, ...]) -> dict[str, object]:
 
 
 def _plain(row: NameNodeRow | ZkfcRow | JournalNodeRow) -> dict[str, object]:
-    """Return the row's fields in JSON's types: lists, no tuples."""
-    return asdict(row, dict_factory=lambda pairs: {name: _listed(value) for name, value in pairs})
-
-
-def _listed(value: object) -> object:
-    return list(value) if isinstance(value, tuple) else value
+    """Return the row's fields in JSON's types: lists, no tuples; keys' hashes are for us."""
+    return asdict(
+        row,
+        dict_factory=lambda pairs: {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in pairs
+            if name != "config_keys"
+        },
+    )
 
 
 def _without(entries: dict[str, object], key: str) -> dict[str, object]:

@@ -21,6 +21,7 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.keys.cluster import NAMENODE_ID, NAMESERVICE_ID
 from ha.conf.keys.security import SECURITY_MODE, Mode
 from ha.conf.keys.web import WEB_URL
+from ha.conf.secrets import shown_value
 from ha.daemon.version import version
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class AboutDaemon:
     """Equal on all nodes with the same configuration files."""
     insecure: tuple[str, ...]
     """The interfaces that are open without authentication."""
+    config_keys: tuple[str, ...]
+    """``key=hash`` for each key of the files: its value as people see it, without secrets."""
 
 
 class DaemonFacts:
@@ -87,13 +90,17 @@ class DaemonFacts:
                 started_at=started.replace("+00:00", "Z"),
                 config_hash=configuration_hash(self._configuration),
                 insecure=self.insecure(),
+                config_keys=tuple(
+                    f"{name}={_short_hash(shown_value(name, value))[:8]}"
+                    for name, value in _shared(self._configuration)
+                ),
             )
         return self._about
 
     def as_json(self) -> Mapping[str, object]:
         """Return the fixed keys, as /status shows them."""
-        about = self.about()
-        return {**asdict(about), "insecure": list(about.insecure)}
+        about = asdict(self.about())
+        return {key: list(one) if isinstance(one, tuple) else one for key, one in about.items()}
 
     def describe(self) -> Iterable[Metric]:
         """Return nothing, so that registering costs nothing."""
@@ -166,10 +173,16 @@ def security_mode(configuration: Configuration) -> str:
 
 def configuration_hash(configuration: Configuration) -> str:
     """Return a short, stable hash of the files' keys and values, except each node's own."""
-    named: Mapping[str, str] = {
-        name: setting.value
+    return _short_hash("\n".join(f"{name}={value}" for name, value in _shared(configuration)))
+
+
+def _shared(configuration: Configuration) -> list[tuple[str, str]]:
+    return sorted(
+        (name, setting.value)
         for name, setting in configuration.settings.items()
         if name not in _OWN and setting.origin is not COMMAND_LINE
-    }
-    text = "\n".join(f"{name}={value}" for name, value in sorted(named.items()))
+    )
+
+
+def _short_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]

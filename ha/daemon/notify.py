@@ -69,11 +69,10 @@ class Service:
         try:
             with self.failed_starts.open("ab") as file:
                 file.write(b"x")
-                return min(
-                    LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(file.tell(), 20) / 2
-                )
+                doubled = min(file.tell() - 1, 10)
         except OSError:
             return 0.0
+        return min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * (1 << doubled))
 
     def alive(self) -> None:
         """Report that the event loop has run, and that the daemon's own duties are done."""

@@ -65,8 +65,34 @@ def test_a_date_is_compared_as_cut_to_whole_seconds(seconds: float) -> None:
     assert ahead("yesterday", NOON, later) is None
 
 
-def daemon(config_hash: str) -> DaemonView:
-    return DaemonView("1", "c", 1, None, config_hash, ())
+def daemon(config_hash: str, *keys: str) -> DaemonView:
+    return DaemonView("1", "c", 1, None, config_hash, (), keys)
+
+
+DRIFTS = {
+    # of most daemons, of the one that differs, what is named
+    "another value": (["a=1", "b=1"], ["a=1", "b=2"], " (b): "),
+    "one more key": (["a=1"], ["a=1", "b=2"], " (b): "),
+    "one key less": (["a=1", "b=2"], ["a=1"], " (b): "),
+    "several, in order": (["b=1", "a=1"], ["a=2", "b=2"], " (a, b): "),
+    "too many": (
+        [f"k{n}=1" for n in range(7)], [f"k{n}=2" for n in range(7)],
+        " (k0, k1, k2, k3, k4 and 2 more): ",
+    ),
+    "a value that is not shown": (["a=1", "p=0"], ["p=0", "a=1"], " (in a secret): "),
+    "an older daemon does not say": (["a=1"], [], ": "),
+    "all older": ([], [], ": "),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", DRIFTS)
+def test_the_keys_that_differ_are_named(case: str) -> None:
+    usual, other, named = DRIFTS[case]
+    rows = tuple(replace(row, daemon=daemon("a", *usual)) for row in WELL.namenodes)
+    journal = (JournalNodeRow("j1:1", daemon=daemon("b", *other)),)
+    drift = configuration_drift(replace(WELL, namenodes=rows, journalnodes=journal))
+    assert drift is not None
+    assert drift.startswith(f"configuration files differ{named}JournalNode j1:1 read")
 
 
 def test_daemons_with_other_files_are_named_by_status_and_doctor() -> None:

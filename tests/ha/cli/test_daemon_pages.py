@@ -31,6 +31,37 @@ def test_a_daemons_facts_are_read_as_they_are_told(tmp_path: Path) -> None:
     assert (found.started_at, found.config_hash) == (about.started_at, about.config_hash)
 
 
+def facts_of(folder: Path, **keys: str) -> dict[str, str]:
+    """Return what the status page says of each key of a configuration file."""
+    properties = "".join(
+        f"<property><name>{name.replace('_', '.')}</name><value>{value}</value></property>"
+        for name, value in keys.items()
+    )
+    (folder / "hdfs-site.xml").write_text(f"<configuration>{properties}</configuration>")
+    conf = load_configuration(folder, ("dfs.replication=3",), environment={})
+    found = zkfc_entry("daemon", json.loads(json.dumps(DaemonFacts("zkfc", conf, ()).as_json())))
+    assert found is not None
+    return dict(text.split("=") for text in found.config_keys)
+
+
+SECRETS = {
+    "ha_zookeeper_auth": "digest:hdfs:{}",
+    "fs_s3a_secret_key": "{}",
+    "dfs_ha_fencing_methods": "shell(/fence --password {})",
+}
+
+
+def test_each_key_is_told_apart_by_its_value_and_a_secret_is_not_in_it(tmp_path: Path) -> None:
+    plain = {"dfs_nameservices": "ns1", "dfs_ha_namenode_id": "nn1"}
+    one = facts_of(tmp_path, **plain, **{key: text.format("a") for key, text in SECRETS.items()})
+    same = facts_of(tmp_path, **plain, **{key: text.format("b") for key, text in SECRETS.items()})
+    other = facts_of(tmp_path, **{**plain, "dfs_nameservices": "ns2"})
+    assert one == same
+    assert set(one) == {"dfs.nameservices", *(key.replace("_", ".") for key in SECRETS)}
+    assert one["dfs.nameservices"] != other["dfs.nameservices"]
+    assert all(len(digest) == 8 for digest in one.values())
+
+
 def test_a_checkpoint_knows_what_it_lacks() -> None:
     page = {"checkpoint": {"txid": 90, "at": None, "problem": ""}, "last_txid": 100}
     assert checkpoint_view(page) == CheckpointView(90, None, 10, None)

@@ -77,5 +77,13 @@ def test_only_what_a_daemon_publishes_is_its_own(tmp_path: Path) -> None:
 
 def test_the_facts_on_status_have_fixed_keys(tmp_path: Path) -> None:
     told = facts(tmp_path).as_json()
-    assert list(told) == ["version", "commit", "pid", "started_at", "config_hash", "insecure"]
+    assert list(told) == [
+        "version",
+        "commit",
+        "pid",
+        "started_at",
+        "config_hash",
+        "insecure",
+        "config_keys",
+    ]
     assert str(told["started_at"]).endswith("Z")
