@@ -4,6 +4,7 @@ The rules are those by which ZKFCs decide whether to stand for election, seen fr
 is read here may have changed by the time that they do.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -187,10 +188,22 @@ def _of_the_namenode(view: ClusterView, row: NameNodeRow) -> Iterator[Obstacle]:
     elif row.state == "initializing":
         yield Obstacle("NameNode: it is still starting", "wait, and look again: nnha status -w")
     elif row.ready is False and row.state != "active":
-        yield Obstacle(
-            f"NameNode: not ready: {row.not_ready_reason or 'it gives no reason'}",
-            "wait, and look again: nnha status -w",
-        )
+        reason = row.not_ready_reason or "it gives no reason"
+        if "safe mode" in reason.lower():
+            yield _safe_mode(row.namenode, reason)
+        else:
+            yield Obstacle(f"NameNode: not ready: {reason}", "wait, and look again: nnha status -w")
+
+
+def _safe_mode(namenode: str, tip: str) -> Obstacle:
+    """Cut Hadoop's three lines about safe mode down to what matters."""
+    left, by_hand = re.search(r"automatically in (\d+) seconds", tip), "turned on manually" in tip
+    short = tip.partition(" Use " if by_hand else "\n")[0]
+    short = f"it ends by itself in {left[1]} s" if left else short
+    return Obstacle(
+        f"NameNode: in safe mode: {short}",
+        f"nnha safemode {'leave' if by_hand else 'wait'} {namenode}",
+    )
 
 
 def _of_the_zkfc(view: ClusterView, row: NameNodeRow, *, drained: bool) -> Iterator[Obstacle]:

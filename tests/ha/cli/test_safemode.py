@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from ha.cluster.candidates import candidates_of
 from ha.daemon.http.endpoint import Endpoint
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ACCESS_CONTROL, CLIENT_PROTOCOL, IO_EXCEPTION
@@ -20,6 +21,7 @@ from tests.ha.cli import schema
 from tests.ha.cli.conftest import PORTS
 from tests.ha.cli.nnha_run import Told, nnha
 from tests.ha.cli.stand_ins import LOOPBACK, write_configuration
+from tests.ha.cli.test_cluster_view import WELL
 
 TIP: Final = "The reported blocks 0 needs additional 3 blocks"
 DENIED: Final = RemoteFault(ACCESS_CONTROL, "Superuser privilege is required\n\tat a.stack(Trace)")
@@ -201,3 +203,51 @@ async def test_changes_are_audited_and_questions_are_not(
     async with running(tmp_path, nn1=[True], nn2=[True]):
         await safemode(tmp_path, words, "-D", f"nnha.audit.file={audit}")
     assert ("safemode enter" in audit.read_text() if audit.exists() else False) is audited
+
+
+BLOCKS = (
+    "The reported blocks 0 needs additional 7 blocks to reach the threshold 0.9990 of total blocks "
+    "7."
+)
+NODES = (
+    "The number of live datanodes 0 needs an additional 1 live datanodes to reach the minimum "
+    "number 1."
+)
+END = "Safe mode will be turned off automatically"
+SAFE_MODES = {
+    # Hadoop's words, what a row says, what helps
+    "its extension": (
+        "The reported blocks 7 has reached the threshold 0.9990 of total blocks 7. The number of "
+        f"live datanodes 3 has reached the minimum number 0. In safe mode extension. {END} in 29 "
+        "seconds.",
+        "it ends by itself in 29 s", "nnha safemode wait nn2",
+    ),
+    "blocks": (
+        f"{BLOCKS}\nThe number of live datanodes 0 has reached the minimum number 0. {END} once "
+        "the thresholds have been reached.", BLOCKS, "nnha safemode wait nn2",
+    ),
+    "blocks and DataNodes": (
+        f"{BLOCKS}\n{NODES}\n{END} once the thresholds have been reached.", BLOCKS,
+        "nnha safemode wait nn2",
+    ),
+    "Hadoop's own": (
+        f"The NameNode is in safemode. {BLOCKS}\n{END} once the thresholds have been reached.",
+        f"The NameNode is in safemode. {BLOCKS}", "nnha safemode wait nn2",
+    ),
+    "an operator's": (
+        'It was turned on manually. Use "hdfs dfsadmin -safemode leave" to turn safe mode off.',
+        "It was turned on manually.", "nnha safemode leave nn2",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SAFE_MODES)
+def test_safe_mode_is_one_short_obstacle(case: str) -> None:
+    reason, said, helps = SAFE_MODES[case]
+    rows = tuple(
+        replace(row, ready=False, not_ready_reason=reason) if row.namenode == "nn2" else row
+        for row in WELL.namenodes
+    )
+    (one,) = [one for one in candidates_of(replace(WELL, namenodes=rows)) if one.namenode == "nn2"]
+    assert one.why_not() == f"NameNode: in safe mode: {said}"
+    assert one.what_helps() == helps
