@@ -77,4 +77,5 @@ def _daemon(found: pb.Daemon) -> Mapping[str, object]:
         "started_at": found.started_at,
         "config_hash": found.config_hash,
         "insecure": list(found.insecure),
+        "config_keys": list(found.config_keys),
     }

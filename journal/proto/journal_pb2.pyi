@@ -817,6 +817,7 @@ class Daemon(_message.Message):
     STARTED_AT_FIELD_NUMBER: _builtins.int
     CONFIG_HASH_FIELD_NUMBER: _builtins.int
     INSECURE_FIELD_NUMBER: _builtins.int
+    CONFIG_KEYS_FIELD_NUMBER: _builtins.int
     version: _builtins.str
     commit: _builtins.str
     pid: _builtins.int
@@ -827,6 +828,10 @@ class Daemon(_message.Message):
     def insecure(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The interfaces that are open without authentication."""
 
+    @_builtins.property
+    def config_keys(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """key=hash for each key of the configuration files, without secrets."""
+
     def __init__(
         self,
         *,
@@ -836,10 +841,11 @@ class Daemon(_message.Message):
         started_at: _builtins.str = ...,
         config_hash: _builtins.str = ...,
         insecure: _abc.Iterable[_builtins.str] | None = ...,
+        config_keys: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["commit", b"commit", "config_hash", b"config_hash", "insecure", b"insecure", "pid", b"pid", "started_at", b"started_at", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["commit", b"commit", "config_hash", b"config_hash", "config_keys", b"config_keys", "insecure", b"insecure", "pid", b"pid", "started_at", b"started_at", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
