@@ -59,7 +59,7 @@ finalizer that fails while pytest parses the source of a failing test then ends 
 STAGES = (
     Stage("format", (str(BIN / "ruff"), "format", "--check", "--quiet", ".")),
     Stage("lint", (str(BIN / "ruff"), "check", "--quiet", ".")),
-    Stage("types", (str(BIN / "mypy"),)),
+    Stage("types", (str(BIN / "mypy"), "-n", "2")),
     Stage("layers", (str(BIN / "lint-imports"),)),
     # The slow cluster tests come last, so that a plain mistake is reported in the first minute.
     Stage("unit", (*PYTEST, UNIT, *SIDE_BY_SIDE, "4"), least_tests=14700),

@@ -65,6 +65,8 @@ BANNED: Final[dict[str, re.Pattern[str]]] = {
     "the number of a row": re.compile(r"\b[Rr]ows? 8\.\d|§"),
 }
 SEED: Final = re.compile(r"\b[Ss]eeds? \d{3,}")
+LINE_ENDS: Final = re.compile(r"\s*\n\s*(?:# |// )?")
+"""In a remark, with what begins its next line."""
 
 
 @cache
@@ -105,7 +107,10 @@ def slug_of(heading: str) -> str:
 def remarks(name: str, text: str) -> Iterator[tuple[int, str]]:
     """Yield what people are to read in one file: a document whole, of a source its comments."""
     if name.endswith(".py"):
-        yield from _comments(text)
+        flat = LINE_ENDS.sub(" ", text)
+        # To parse all of the project takes 10 s; most files have nothing like a citation.
+        if any(form.search(flat) for form in (DOCUMENT, SEED, *BANNED.values())):
+            yield from _comments(text)
     elif name.endswith((".md", ".txt")):
         for paragraph in re.finditer(r"\S[\s\S]*?(?=\n\s*\n|\Z)", text):
             yield text.count("\n", 0, paragraph.start()) + 1, paragraph[0]
@@ -154,7 +159,7 @@ def leads_nowhere(name: str, target: str, anchor: str) -> str | None:
 def findings(name: str, text: str) -> list[str]:
     found = []
     for line, remark in remarks(name, text):
-        flat = re.sub(r"\s*\n\s*(?:# |// )?", " ", remark)
+        flat = LINE_ENDS.sub(" ", remark)
         where = f"{name}:{line}: "
         for match in DOCUMENT.finditer(flat):
             if flat[max(0, match.start() - 3) : match.start()].endswith(("://", "](")):

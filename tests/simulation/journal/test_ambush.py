@@ -17,15 +17,15 @@ from tests.simulation.journal.ambush import FIRST, FIRST_LATE, FIRST_LONG
 from tests.simulation.journal.comebacks import FIRST_REJOIN
 from tests.simulation.journal.simulation import SIMULATION
 
-WORLDS = 40
-LEAST_DIFFER = 8
+WORLDS = 25
+LEAST_DIFFER = 5
 LEAST_EQUAL_ENDS = 1
 """`./run soak journal --aimed` has one world in three, and one in ten."""
 LEAST_CATCH_UP = 2
 """`./run soak journal --long` has one world in ten."""
-LEAST_AGAIN = 15
+LEAST_AGAIN = 10
 """`./run soak journal --late` has three worlds in four."""
-LEAST_REJOIN = 15
+LEAST_REJOIN = 10
 """`./run soak journal --rejoin` has nearly each world."""
 
 

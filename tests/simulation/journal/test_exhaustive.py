@@ -21,13 +21,13 @@ PAIRS = Scope(2, symmetric=True, rest=True)
 
 @pytest.mark.timeout(1800)
 def test_two_faults_lose_nothing_whatever_the_second() -> None:
-    """Take each 19th fault first, of all kinds; behind it every other."""
-    firsts = first_strikes(PAIRS)[::19]
+    """Take each 25th fault first, of all kinds; behind it every other."""
+    firsts = first_strikes(PAIRS)[::25]
     tally = explore_all(PAIRS, JOBS, roots=firsts)
     assert {strike.kind for strike in firsts} == set(Kind)
     assert not tally.failures, tally.failures[:3]
     assert tally.worlds[1] >= 3
-    assert tally.worlds[2] >= 150
+    assert tally.worlds[2] >= 120
     assert tally.acknowledged > 5 * tally.worlds[2]
 
 
@@ -44,12 +44,12 @@ def test_every_pair_of_faults_loses_nothing() -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    "part", [pytest.param(one, marks=[pytest.mark.long] if one else []) for one in range(3)]
+    "part", [pytest.param(one, marks=[pytest.mark.long] if one else []) for one in range(5)]
 )
 def test_every_single_fault_on_every_node_is_survived(part: int) -> None:
     """Keep the quorum: both writers finish, and all edits are acknowledged."""
     undisturbed = play().outcome.acknowledged
-    firsts = first_strikes(Scope(1))[part::3]
+    firsts = first_strikes(Scope(1))[part::5]
     assert {strike.kind for strike in firsts} == set(Kind)
     for first in firsts:
         played = play((first,))
