@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -35,13 +35,10 @@ def datanode(conf_dir: Path | None, overrides: tuple[str, ...], log_as: LogOptio
     """Keep blocks for NameNodes until SIGTERM."""
     configure_logging("datanode", level=log_as.level, form=log_as.form)
 
-    def read() -> Configuration:
-        return load_configuration(conf_dir, overrides)
-
     async def main(stop: asyncio.Event) -> None:
         os.umask(0o077)
         try:
-            conf = read()
+            conf = load_configuration(conf_dir, overrides)
             check_start(conf, Daemon.DATANODE)
             settings = read_settings(conf)
             refuse_hidden(settings)
@@ -50,13 +47,11 @@ def datanode(conf_dir: Path | None, overrides: tuple[str, ...], log_as: LogOptio
             publish_facts("datanode", conf, open_to=("data", "rpc", "http"))
         except ConfigurationError as failure:
             raise ExitWith(end_code(failure), str(failure)) from failure
-        await DataNode(settings, access, partial(_operators, conf, read)).run(stop)
+        await DataNode(settings, access, partial(_operators, conf)).run(stop)
 
     sys.exit(run_daemon("datanode", main, busy=True))
 
 
-def _operators(
-    conf: Configuration, read: Callable[[], Configuration], node: DataNode
-) -> Mapping[str, Method]:
-    changes = Reconfiguration(conf, read, LIVE_KEYS, lambda found: node.use(read_settings(found)))
+def _operators(conf: Configuration, node: DataNode) -> Mapping[str, Method]:
+    changes = Reconfiguration(conf, LIVE_KEYS, lambda found: node.use(read_settings(found)))
     return OperatorCalls(node, changes, check_is(own_user())).methods()

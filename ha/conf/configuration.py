@@ -2,8 +2,9 @@
 
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence, Sized
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
@@ -36,11 +37,15 @@ _NOT_USED = tuple(Key(name, plain_text, "", Scope.NAMENODE, "") for name in NOT_
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Immutable settings.  ``warnings`` lists keys that look misspelt, and other doubts."""
+    """Immutable settings.  ``warnings`` lists keys that look misspelt, and other doubts.
+
+    ``again`` reads the same files anew, with the same overrides; it raises ConfigurationError.
+    """
 
     settings: Mapping[str, Setting]
     environment: Mapping[str, str]
     warnings: tuple[str, ...] = ()
+    again: "Callable[[], Configuration] | None" = field(default=None, compare=False, repr=False)
 
     def get(self, key: Key[T], *, nameservice: str | None = None, namenode: str | None = None) -> T:
         """Return a key's typed value: the most specific suffix that is set, else the default.
@@ -186,7 +191,9 @@ def load_configuration(
             f"configuration with --conf-dir or {CONF_DIR_VARIABLE}."
         )
     settings = [setting for path in paths for setting in read_settings(path)]
-    return _checked([*settings, *(_override(text) for text in overrides)], variables)
+    found = _checked([*settings, *(_override(text) for text in overrides)], variables)
+    again = partial(load_configuration, folder, overrides, environment=variables)
+    return replace(found, again=again)
 
 
 def _is_there(path: Path) -> bool:

@@ -94,7 +94,7 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
         # Within a user's permissions, which the handlers check.  No daemon's certificate opens it:
         # a thief of one could name any user.
         **_each(_CLIENT_CALLS, _may(CLIENT, ADMIN)),
-        **_each("metaSave saveNamespace", _audited(CLIENT, ADMIN)),
+        **_each("finalizeUpgrade metaSave saveNamespace", _audited(CLIENT, ADMIN)),
         "rollEdits": _audited(CLIENT, ADMIN, CHECKPOINTER),
         "refreshNodes": _audited(CLIENT, ADMIN),
     },

@@ -42,17 +42,16 @@ class Reconfiguration:
     def __init__(
         self,
         conf: Configuration,
-        read: Callable[[], Configuration],
         keys: Sequence[Key[Any]],
         use: Callable[[Configuration], None],
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """``read`` reads the files and may block; ``use`` raises ConfigurationError or takes all.
+        """``conf`` is from files; ``use`` raises ConfigurationError or takes all.
 
         ``keys`` have no suffix for a nameservice.
         """
-        self._conf, self._read, self._keys, self._use = conf, read, keys, use
+        self._conf, self._keys, self._use = conf, keys, use
         self._clock = clock
         self._reading = False
         self._began = self._ended = 0.0
@@ -67,11 +66,12 @@ class Reconfiguration:
             ConfigurationError: if the files cannot be read; nothing has changed then.
             RemoteFault: if another change is under way.
         """
+        assert self._conf.again is not None, "a daemon's configuration is from files"
         if self._reading:
             raise RemoteFault(IO_EXCEPTION, "Another reconfiguration task is running.")
         self._reading, self._began, self._ended, self.changes = True, self._clock(), 0.0, ()
         try:
-            found = await asyncio.to_thread(self._read)
+            found = await asyncio.to_thread(self._conf.again)
             different = [key for key in self._keys if _text(self._conf, key) != _text(found, key)]
             self.changes = tuple(self._change(key, found) for key in different)
         finally:

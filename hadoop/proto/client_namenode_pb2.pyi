@@ -1514,6 +1514,40 @@ class RefreshNodesResponseProto(_message.Message):
 Global___RefreshNodesResponseProto: _TypeAlias = RefreshNodesResponseProto  # noqa: Y015
 
 @_typing.final
+class SetBalancerBandwidthRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BANDWIDTH_FIELD_NUMBER: _builtins.int
+    bandwidth: _builtins.int
+    def __init__(
+        self,
+        *,
+        bandwidth: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["bandwidth", b"bandwidth"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bandwidth", b"bandwidth"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetBalancerBandwidthRequestProto: _TypeAlias = SetBalancerBandwidthRequestProto  # noqa: Y015
+
+@_typing.final
+class SetBalancerBandwidthResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetBalancerBandwidthResponseProto: _TypeAlias = SetBalancerBandwidthResponseProto  # noqa: Y015
+
+@_typing.final
 class MetaSaveRequestProto(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1740,6 +1774,36 @@ class RollEditsResponseProto(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RollEditsResponseProto: _TypeAlias = RollEditsResponseProto  # noqa: Y015
+
+@_typing.final
+class FinalizeUpgradeRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FinalizeUpgradeRequestProto: _TypeAlias = FinalizeUpgradeRequestProto  # noqa: Y015
+
+@_typing.final
+class FinalizeUpgradeResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FinalizeUpgradeResponseProto: _TypeAlias = FinalizeUpgradeResponseProto  # noqa: Y015
 
 @_typing.final
 class UpgradeStatusRequestProto(_message.Message):

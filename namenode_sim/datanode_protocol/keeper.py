@@ -141,6 +141,11 @@ class Keeper:
         """Look racks up there."""
         self.racks, self.cluster.rack_of_host = racks, racks.of_client
 
+    def use_rules(self, rules: KeeperRules) -> None:
+        """Judge DataNodes, reports, copies and deletions by these from now on."""
+        self.rules, self.leases.rules = rules, rules.leases
+        self.upkeep.redundancy.rules = rules.redundancy
+
     # ---- the role ----
 
     def role_changed(self, role: Role) -> None:

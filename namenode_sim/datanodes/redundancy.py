@@ -72,6 +72,15 @@ class Redundancy:
     def assess(self, slot: Slot) -> redundancy_check.Assessment:
         return redundancy_check.assess(self._around, slot)
 
+    @property
+    def rules(self) -> redundancy_check.RedundancyRules:
+        """By what blocks are judged; how long a copy may take is that of the start."""
+        return self._around.rules
+
+    @rules.setter
+    def rules(self, rules: redundancy_check.RedundancyRules) -> None:
+        self._around.rules = rules
+
     def racks_changed(self) -> None:
         """Look at all blocks again: DataNodes have moved to other racks."""
         self._see_racks()

@@ -62,6 +62,7 @@ class AdminService:
     roll: Callable[[], TxId]
     refresh: Callable[[], Awaitable[None]]
     save: Save
+    upgrade_pending: Callable[[], bool]
     _saving: asyncio.Lock = field(default_factory=asyncio.Lock)
     """While it is held safe mode stays as it is."""
 
@@ -72,6 +73,7 @@ class AdminService:
             "rollEdits": self._roll_edits,
             "saveNamespace": self._save_namespace,
             "metaSave": self._meta_save,
+            "finalizeUpgrade": self._finalize_upgrade,
         }
 
     async def _refresh_nodes(self, call: Call, _: calls.RefreshNodesRequestProto) -> Message:
@@ -108,6 +110,21 @@ class AdminService:
         log.info("metasave.written", user=call.user, path=str(target))
         await self.durable()
         return calls.MetaSaveResponseProto()
+
+    async def _finalize_upgrade(self, call: Call, _: calls.FinalizeUpgradeRequestProto) -> Message:
+        """Do nothing where no upgrade is open, as Hadoop does; we make none that could be."""
+        await self.admit(call, "finalizeUpgrade", writes=False, guarded=False)
+        try:
+            check_superuser(self.scene(call).caller)
+        except FsError as error:
+            raise RemoteFault(error.java_class, error.message) from error
+        if self.upgrade_pending():
+            raise RemoteFault(
+                IO_EXCEPTION,
+                "a name directory keeps the state from before an upgrade (previous): finalize it "
+                "with the version that upgraded; nothing was changed",
+            )
+        return calls.FinalizeUpgradeResponseProto()
 
     async def _roll_edits(self, call: Call, _: calls.RollEditsRequestProto) -> Message:
         """End the segment, so that it can be merged or tailed; answered once it is finalized."""

@@ -30,7 +30,7 @@ from namenode_sim.client_protocol.tree import snapshot_diffs
 from namenode_sim.client_protocol.words import model
 from namenode_sim.client_protocol.words.errors import FsError, not_found
 from namenode_sim.client_protocol.words.leases import LeaseTimes
-from namenode_sim.client_protocol.words.permissions import find
+from namenode_sim.client_protocol.words.permissions import check_superuser, find
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import RpcIds
@@ -103,6 +103,7 @@ class ClientService:
     on_broken: Callable[[str], None] = _ignore_failure
     roll: Callable[[], TxId] = _no_log_to_roll
     save: Save = _no_image_to_save
+    upgrade_pending: Callable[[], bool] = bool
     refresh_nodes: Callable[[], Awaitable[None]] = partial(asyncio.sleep, 0)
     layout: int = LAYOUT_VERSION
     leases: LeaseTimes = field(default_factory=LeaseTimes)
@@ -148,6 +149,7 @@ class ClientService:
             roll=self.roll,
             refresh=lambda: self.refresh_nodes(),
             save=self.save,
+            upgrade_pending=lambda: self.upgrade_pending(),
         )
 
     def became_active(self) -> None:
@@ -182,6 +184,14 @@ class ClientService:
             self.layout,
             changes,
         )
+
+    async def check_superuser(self, call: Call) -> None:
+        """Let a superuser pass, in every role; raise RemoteFault for others."""
+        await self.groups.learn(call.user)
+        try:
+            check_superuser(self.scene(call).caller)
+        except FsError as error:
+            raise RemoteFault(error.java_class, error.message) from error
 
     async def _admit(self, call: Call, method: str, *, writes: bool, guarded: bool = True) -> None:
         """Let a call in, with what planning it needs and what may take a while to find out."""

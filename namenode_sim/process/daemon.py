@@ -34,7 +34,7 @@ from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.retry_cache import MAX_ENTRIES, RetryCache
 from namenode_sim.process.client_service import ClientService
 from namenode_sim.process.client_settings import client_settings
-from namenode_sim.process.datanodes import cluster_of, datanode_protocols, keeper_of
+from namenode_sim.process.datanodes import cluster_of, datanode_protocols, keeper_of, live_changes
 from namenode_sim.process.duties import notify_when_ready, overdue
 from namenode_sim.process.ha_service import NameNodeHaService, disk_trouble_of
 from namenode_sim.process.jmx import NameNodeBeans
@@ -221,13 +221,10 @@ class _Parts:
         page = StatusPage(*shown, started_at=started_at, checkpoints=checkpoints)
         page.measure()
         log.info(
-            "namenode.started",
-            namenode=name,
-            rpc=str(place.address.rpc),
-            http=str(place.address.http),
-            applied_txid=namenode.namespace.last_applied,
+            "namenode.started", namenode=name, rpc=str(place.address.rpc),
+            http=str(place.address.http), applied_txid=namenode.namespace.last_applied,
             pid=os.getpid(),
-        )
+        )  # fmt: skip
         namenode.start()
         face.loaded(namenode, keeper.safe_mode.tip)
         running.push_async_callback(namenode.stop)
@@ -235,6 +232,7 @@ class _Parts:
             client_service.protocol(),
             *refresh_protocols(client_service, client_service.groups.forget),
             *datanode_protocols(keeper, storage.namespace_info, client_service),
+            live_changes(conf, storage.namespace_info, keeper, client_service),
             self.operators,
             witness_protocol(journal.silence),
             peer_protocol(namenode, storage, own_user()),
@@ -339,6 +337,7 @@ def _client_service(
         on_broken=namenode.end_because,
         roll=namenode.roll_edits,
         save=images.save,
+        upgrade_pending=lambda: storage.upgrade_pending,
         layout=storage.namespace_info.edits_layout,
     )
     namenode.listen_for_roles(

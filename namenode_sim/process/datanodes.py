@@ -10,7 +10,9 @@ from ha.conf.keys import blocks as keys
 from ha.conf.keys import datanode as keys_datanode
 from ha.conf.keys import files as keys_files
 from ha.conf.keys import hosts as keys_hosts
+from ha.rpc.java_names import RECONFIGURATION_PROTOCOL
 from ha.rpc.protocol import RpcProtocol
+from ha.service.reconfiguration import Reconfiguration
 from journal.model import NamespaceInfo
 from namenode_sim.blocks.safemode import SafeModeRules
 from namenode_sim.blocks.state import BlockState
@@ -30,9 +32,16 @@ from namenode_sim.datanodes.registry import NamespaceIds, RegistryRules
 from namenode_sim.datanodes.report_leases import LeaseRules
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.process.client_service import ClientService
+from namenode_sim.process.client_settings import client_settings
 from namenode_sim.term.namenode import NameNode
 from namenode_sim.term.role import Role
 
+LIVE_KEYS: Final = (
+    keys_datanode.HEARTBEAT_INTERVAL, keys.RECHECK, keys.STALE_AFTER, keys.DELETIONS,
+    keys.REPORT_LEASES, keys.REPORT_LEASE_LENGTH, keys.COPIES_A_ROUND, keys.EXCESS_TIMEOUT,
+    keys.LATE_HEARTBEATS, keys.CORRUPT_AT_ONCE, keys_files.PROTECTED, keys_files.PROTECTED_BELOW,
+)  # fmt: skip
+"""What ``live_changes`` takes over while a NameNode runs."""
 DEFAULT_DELETIONS: Final = 1000
 DELETIONS_A_SECOND: Final = 20
 SILENT_HEARTBEATS: Final = 3
@@ -135,6 +144,21 @@ def datanode_protocols(
     client_service.refresh_nodes = keeper.refresh_nodes
     face = DatanodeService(keeper, info, client_service.commit_block_synchronization)
     return face.protocol(), face.lifeline()
+
+
+def live_changes(
+    conf: Configuration, info: NamespaceInfo, keeper: Keeper, client_service: ClientService
+) -> RpcProtocol:
+    """Return ReconfigurationProtocol: what changes the rules of a running NameNode."""
+
+    def use(found: Configuration) -> None:
+        rules, settings = keeper_rules(found, info), client_settings(found)
+        keeper.use_rules(rules)
+        keeper.cluster.placement = PlacementRules(stale_seconds=_stale_after(found))
+        client_service.settings = settings
+
+    changes = Reconfiguration(conf, LIVE_KEYS, use)
+    return RpcProtocol(RECONFIGURATION_PROTOCOL, changes.methods(client_service.check_superuser))
 
 
 def cluster_of(conf: Configuration, pool: str, namespace: Namespace) -> Cluster:

@@ -8,8 +8,6 @@ from google.protobuf.empty_pb2 import Empty
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import REFRESH_AUTHORIZATION_POLICY, REFRESH_USER_MAPPINGS
 from ha.rpc.protocol import Call, Method, RpcProtocol
-from namenode_sim.client_protocol.words.errors import FsError
-from namenode_sim.client_protocol.words.permissions import check_superuser
 from namenode_sim.process.client_service import ClientService
 
 log = structlog.get_logger()
@@ -21,13 +19,7 @@ def refresh_protocols(
     service: ClientService, forget_groups: Callable[[], None]
 ) -> tuple[RpcProtocol, RpcProtocol]:
     """Return both protocols; each call is for the superuser, on a standby as on the active."""
-
-    async def check(call: Call) -> None:
-        await service.groups.learn(call.user)
-        try:
-            check_superuser(service.scene(call).caller)
-        except FsError as error:
-            raise RemoteFault(error.java_class, error.message) from error
+    check = service.check_superuser
 
     async def groups(call: Call, _: Empty) -> Empty:
         await check(call)

@@ -36,7 +36,7 @@ NEVER = 3600.0
 
 async def asked(node: DataNode, request: Message, user: str = "hdfs") -> Any:  # noqa: ANN401
     """Return the answer to an operator's call, which its request's type names."""
-    changes = Reconfiguration(Configuration({}, {}), lambda: Configuration({}, {}), (), print)
+    changes = Reconfiguration(Configuration({}, {}), (), print)
     methods = OperatorCalls(node, changes, check_is("hdfs")).methods()
     (name,) = [name for name, one in methods.items() if one.request is type(request)]
     call = Call("protocol", name, b"client", 1, 0, user, None, "127.0.0.1")

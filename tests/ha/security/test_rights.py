@@ -57,7 +57,7 @@ def _protocols() -> Iterator[RpcProtocol]:
     yield namenode_protocol(NOTHING, "hdfs")
     yield datanode.protocol()
     yield datanode.lifeline()
-    changes = Reconfiguration(NOTHING, NOTHING, (), NOTHING)
+    changes = Reconfiguration(NOTHING, (), NOTHING)
     of_operators = OperatorCalls(NOTHING, changes, NOTHING).methods()
     yield from DataNodeRpcServices(NOTHING, NOTHING, of_operators).protocols()
     yield RpcProtocol(RECONFIGURATION_PROTOCOL, changes.methods(NOTHING))

@@ -27,7 +27,7 @@ class Daemon:
         self.write()
         ticks = count(100)
         self.subject = Reconfiguration(
-            self.read(), self.read, KEYS, self.use, clock=lambda: float(next(ticks))
+            self.read(), KEYS, self.use, clock=lambda: float(next(ticks))
         )
 
     def write(self, **values: str) -> None:
