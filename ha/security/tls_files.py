@@ -234,6 +234,11 @@ class TlsFiles:
         self._say_if_invalid()
         if self._thread is not None and self._thread.is_alive():
             return
+        key = self._folder / KEY
+        with suppress(OSError):  # it was read; a look will say what has become of it
+            if (mode := key.stat().st_mode & 0o777) & 0o077:
+                advice = f"chmod 600 {key}"
+                log.warning("security.key_open_to_others", mode=f"{mode:04o}", advice=advice)
         self._thread = threading.Thread(target=self._run, name="certificates", daemon=True)
         self._thread.start()
 

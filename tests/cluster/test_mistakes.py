@@ -5,13 +5,18 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from deploy.local.cluster.cluster import Cluster, open_cluster
-from tests.ha.cli.nnha_run import nnha
+from ha.conf.own_user import HADOOP_USER_NAME
+from ha.security.caller import Role
+from ha.security.certificates import now
+from tests.ha.cli.nnha_run import Told, nnha
+from tests.ha.security.authority import Authority
 from tests.needs import MOUNT
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
@@ -26,6 +31,13 @@ OWN: Final = {"dfs.ha.namenode.id": "nn1"}
 FREE: Final = {**OWN, RPC: "127.0.0.1:0", HTTP: "127.0.0.1:0"}
 """A second NameNode of the same id that does not stumble over the first one's ports."""
 COPY: Final = {NAME: "{spoilt}/copy"}
+TLS: Final = "nnha.security.tls.dir"
+KEYS: Final = {
+    "dfs.heartbeat.interval": "1s",
+    "dfs.namenode.stale.datanode.interval": "3s",
+    "dfs.ha.log-roll.period": "1h",
+}
+"""A frozen DataNode is silent soon, and an active without a quorum writes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +48,14 @@ class Mistake:
     code: int
     said: Sequence[str]
     keys: Mapping[str, str] = field(default_factory=dict)
+    user: str = ""
+    """In whose name the command asks."""
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with open_cluster(tmp_path_factory.mktemp("mistakes"), datanodes=1) as local:
+    folder = tmp_path_factory.mktemp("mistakes")
+    with open_cluster(folder, datanodes=1, more_keys=KEYS) as local:
         local.up()
         active = local.wait_for_active()
         spoil(local)
@@ -59,6 +74,9 @@ def spoil(cluster: Cluster) -> None:
     version = folder / "of-others/current/VERSION"
     version.write_text(version.read_text().replace("clusterID=", "clusterID=CID-other-"))
     shutil.copytree(cluster.layout.data_dir("dn1"), folder / "copied", ignore=left_out)
+    signed = {"ended": timedelta(days=-9), "early": timedelta(hours=1, minutes=5)}
+    for name, at in signed.items():
+        Authority(folder).issue(Role.ADMIN, "ann", at=now() + at, folder=f"{name}/admin")
     site = (cluster.conf_dir / "hdfs-site.xml").read_text()
     for name, text in {
         "no-xml": site.replace("</property>", "", 1).replace("<property>", "<", 1),
@@ -172,6 +190,25 @@ MISTAKES: Final = {
             "sshfence(hdfs:abc)": "Write sshfence", "": "set it to one method",
         }.items()
     },
+    "the own certificate has ended": Mistake(
+        "status", 2, ["nnha://c1/admin/ann", "ended at", "nnha security rotate"],
+        {TLS: "{spoilt}/ended"},
+    ),
+    "the own clock is an hour behind": Mistake(
+        "switchover --yes", 2, ["this machine's clock says", "valid from", "set this"],
+        {TLS: "{spoilt}/early"},
+    ),
+    "credentials that this user may not read": Mistake(
+        "status", 2, ["copied", "cannot read the ZooKeeper credentials"],
+        {"ha.zookeeper.auth": "@{spoilt}/copied"},  # root reads every file, but no folder as one
+    ),
+    "an ordinary user hands over": Mistake(
+        "switchover --yes", 7, ["NOT AUTHORISED", "dfs.cluster.administrators"], user="ann"
+    ),
+    "an ordinary user enters safe mode": Mistake(
+        "safemode enter --yes", 7, ["NOT AUTHORISED", "Superuser privilege is required"],
+        user="ann",
+    ),
     "a fencing program that is not there": Mistake(
         "config validate", 8, ["no such program", "on every NameNode host"],
         {"dfs.ha.fencing.methods": "shell(/no/such)"},
@@ -181,8 +218,12 @@ DAEMONS: Final = ("namenode", "datanode", "journalnode", "zkfc")
 
 
 @pytest.mark.parametrize("case", MISTAKES)
-async def test_a_mistake_is_told_with_its_remedy_first(cluster: Cluster, case: str) -> None:
+async def test_a_mistake_is_told_with_its_remedy_first(
+    cluster: Cluster, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = MISTAKES[case]
+    if one.user:
+        monkeypatch.setenv(HADOOP_USER_NAME, one.user)
     folder = spoilt(cluster)
     words = [word for word in one.words.split() if not word.startswith("{")]
     (conf,) = [word[1:-1] for word in one.words.split() if word.startswith("{")] or [""]
@@ -206,6 +247,7 @@ async def test_a_mistake_is_told_with_its_remedy_first(cluster: Cluster, case: s
 
 
 FROZEN: Final = {
+    "the active": (("{active}",), ["NameNode {active}: no answer in"]),
     "the standby": (("{standby}",), ["NameNode {standby}: no answer in"]),
     "the active's controller": (("zkfc-{active}",), ["ZKFC of {active}: no answer in"]),
     "a JournalNode": (("jn3",), ["JournalNode", "no answer in"]),
@@ -233,6 +275,45 @@ async def test_a_frozen_process_is_named_first_and_never_called_dead(
     assert "DOWN" not in told.out
     for text in [*wanted, "→ nnha doctor"]:
         assert text.format(active=active, standby=standby) in first
+
+
+async def test_a_frozen_datanode_is_called_silent_and_not_dead(cluster: Cluster) -> None:
+    datanode = cluster.process("dn1")
+    datanode.freeze()
+    try:
+        told = await seen(cluster, "is silent")
+    finally:
+        datanode.thaw()
+    assert told.code == 8
+    assert "→ nnha datanodes" in next(line for line in told.out.splitlines() if "silent" in line)
+    assert "dead" not in told.out
+    await seen(cluster, "DataNodes 1 live ")
+
+
+async def seen(cluster: Cluster, text: str) -> Told:
+    """Return the first status that says so, within a minute."""
+    async with asyncio.timeout(SECONDS):
+        while True:
+            told = await nnha("status", "--check", "--conf-dir", str(cluster.conf_dir))
+            if text in told.out:
+                return told
+
+
+async def test_two_dead_journalnodes_are_a_lost_quorum(cluster: Cluster) -> None:
+    for name in ("jn2", "jn3"):
+        cluster.kill(name)
+    conf = ("--conf-dir", str(cluster.conf_dir))
+    status = await nnha("status", "--check", *conf)
+    journal = await nnha("journal", "status", *conf)
+    for name in ("jn2", "jn3"):
+        cluster.start(name)
+    assert (status.code, journal.code) == (8, 6)
+    first = "\n".join(status.out.splitlines()[:FIRST_LINES])
+    for text in ("failover: BLOCKED", "journal has no quorum", "→ nnha doctor"):
+        assert text in first
+    assert status.out.count("not running (connection refused)") >= 2
+    assert "the quorum is lost" in journal.out
+    await seen(cluster, "healthy")
 
 
 @MOUNT.mark

@@ -239,5 +239,21 @@ def test_a_daemon_says_at_its_start_and_once_that_its_certificate_does_not_count
         assert "ended at" in said["because"]
 
 
+@pytest.mark.parametrize(("mode", "warned"), [(0o600, 0), (0o640, 1), (0o604, 1)])
+def test_a_daemon_says_once_at_its_start_that_others_may_read_its_key(
+    authority: Authority, mode: int, warned: int
+) -> None:
+    folder = authority.issue(Role.JOURNALNODE, "jn1")
+    (folder / "key.pem").chmod(mode)
+    files = TlsFiles(folder, 3600)
+    with structlog.testing.capture_logs() as logs:
+        files.start()
+        files.start()
+    files.stop()
+    said = [one for one in logs if one["event"] == "security.key_open_to_others"]
+    assert len(said) == warned
+    assert all(one["advice"] == f"chmod 600 {folder / 'key.pem'}" for one in said)
+
+
 def _ahead_by(ahead: list[timedelta]) -> datetime:
     return now() + ahead[0]
