@@ -15,8 +15,8 @@ from tests.campaigns.run import main as campaign
 CLAIMS: Final = ROOT / "docs" / "faults.md"
 TASKS: Final = ("demo", "test", "package")
 DOCUMENTS: Final = ("README.md", "docs/against-hadoop.md", "docs/performance.md")
-IN_OWN_WORDS: Final = "Installed, supervised, seen"
-"""Claims that stand in docs/faults.md alone."""
+IN_OWN_WORDS: Final = {"Installed, supervised, seen": 20, "Reported in public": 17}
+"""Claims that stand in docs/faults.md alone, and how many there are at least."""
 ROW: Final = re.compile(r"^\| (?!claim |---)(.+) \| (`.+`) \|$", re.MULTILINE)
 FIRST_CELL: Final = re.compile(r"^\| ([^|]+) \| [^|]+ \| [^|]+ \|$", re.MULTILINE)
 PROMISE: Final = re.compile(r"^\* ((?:.|\n  )+)$", re.MULTILINE)
@@ -28,7 +28,7 @@ def claims(text: str) -> Mapping[str, Mapping[str, list[str]]]:
     return {
         document: {words: re.findall(r"`([^`]+)`", shown) for words, shown in ROW.findall(rows)}
         for document, rows in zip(parts[::2], parts[1::2], strict=True)
-        if document in (*DOCUMENTS, IN_OWN_WORDS)
+        if document in (*DOCUMENTS, *IN_OWN_WORDS)
     }
 
 
@@ -97,6 +97,6 @@ def test_each_named_command_exists(shown: str, capsys: pytest.CaptureFixture[str
 
 
 def test_nothing_else_shows_a_claim() -> None:
-    assert tuple(CLAIMED) == (*DOCUMENTS, IN_OWN_WORDS)
-    assert len(CLAIMED[IN_OWN_WORDS]) >= 20
+    assert tuple(CLAIMED) == (*DOCUMENTS, *IN_OWN_WORDS)
+    assert all(len(CLAIMED[part]) >= least for part, least in IN_OWN_WORDS.items())
     assert [each for each in SHOWN if not each.startswith(("tests/", "./run "))] == []

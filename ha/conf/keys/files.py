@@ -1,11 +1,12 @@
 """The keys of the file system that a NameNode serves: its limits, defaults and permissions."""
 
+from ha.conf.keys import units
 from ha.conf.keys.key import Key, Scope
 from ha.conf.keys.units import duration, flag, group_overrides, one_of, size, text, whole, words
 
 _G = Scope.GLOBAL
 _ms, _s = duration("ms"), duration("s")
-_count = whole(at_least=0)
+_count, _int = whole(at_least=0), whole(at_least=1, at_most=units.INT)
 
 MOST_REPLICAS = 512
 """Hadoop's default of ``dfs.replication.max``, up to which a replayed edit counts."""
@@ -16,15 +17,16 @@ LARGEST_XATTR = 32768
 
 # --- the server defaults that a client asks for ------------------------------------------------
 BLOCK_SIZE = Key("dfs.blocksize", size, "134217728", _G, "of new files")
-REPLICATION = Key("dfs.replication", whole(at_least=1), "3", _G, "of new files")
-BYTES_PER_CHECKSUM = Key("dfs.bytes-per-checksum", whole(at_least=1), "512", _G, "of new files")
+_copies = whole(at_least=1, at_most=MOST_REPLICAS)
+REPLICATION = Key("dfs.replication", _copies, "3", _G, "of new files")
+BYTES_PER_CHECKSUM = Key("dfs.bytes-per-checksum", _int, "512", _G, "of new files")
 CHECKSUM_TYPE = Key(
     "dfs.checksum.type", one_of("CRC32C", "CRC32", "NULL"), "CRC32C", _G, "of new files"
 )
 PACKET_SIZE = Key(
-    "dfs.client-write-packet-size", whole(at_least=1), "65536", _G, "bytes from client to DataNode"
+    "dfs.client-write-packet-size", _int, "65536", _G, "bytes from client to DataNode"
 )
-BUFFER_SIZE = Key("io.file.buffer.size", whole(at_least=1), "4096", _G, "of a client's streams")
+BUFFER_SIZE = Key("io.file.buffer.size", _int, "4096", _G, "of a client's streams")
 TRASH_INTERVAL = Key(
     "fs.trash.interval",
     _count,

@@ -86,6 +86,24 @@ def test_values_have_types_and_units(tmp_path: Path) -> None:
     assert found.get(keys_journal.WRITE_TIMEOUT) == 20.0
 
 
+CARRIED = {
+    "ha.zookeeper.session-timeout.ms": (keys.ZOOKEEPER_SESSION_TIMEOUT, 2**31 - 1),
+    "dfs.replication": (keys_files.REPLICATION, 512),
+    "dfs.bytes-per-checksum": (keys_files.BYTES_PER_CHECKSUM, 2**31 - 1),
+    "dfs.client-write-packet-size": (keys_files.PACKET_SIZE, 2**31 - 1),
+    "io.file.buffer.size": (keys_files.BUFFER_SIZE, 2**31 - 1),
+}
+
+
+@pytest.mark.parametrize("name", CARRIED)
+def test_numbers_beyond_what_a_peer_can_carry_are_refused(tmp_path: Path, name: str) -> None:
+    """ZooKeeper, and Java clients, which getServerDefaults gives them to, have an int for it."""
+    key, most = CARRIED[name]
+    configured(tmp_path, f"{name}={most}").get(key)
+    with pytest.raises(ConfigurationError, match=f"{name} is '{most + 1}', .*at most"):
+        configured(tmp_path, f"{name}={most + 1}").get(key)
+
+
 @pytest.mark.row("W24")
 def test_a_required_key_that_is_missing_is_named_with_its_suffix(tmp_path: Path) -> None:
     found = configured(tmp_path, "ha.zookeeper.quorum= ", f"{RPC}.ns1.nn2=h:2")
