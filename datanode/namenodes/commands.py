@@ -71,6 +71,13 @@ class Uncache:
 
 
 @dataclass(frozen=True, slots=True)
+class Bandwidth:
+    """Let all moves together pass this number of bytes a second."""
+
+    bytes_per_second: int
+
+
+@dataclass(frozen=True, slots=True)
 class Register:
     """Say again who we are, and report everything."""
 
@@ -82,7 +89,9 @@ class Ignored:
     kind: str
 
 
-Command: TypeAlias = Transfer | Delete | Recover | Cache | Uncache | Register | Ignored
+Command: TypeAlias = (
+    Transfer | Delete | Recover | Cache | Uncache | Bandwidth | Register | Ignored
+)
 
 
 def commands_of(message: pb.DatanodeCommandProto, pool: PoolId) -> Iterator[Command]:
@@ -99,6 +108,8 @@ def commands_of(message: pb.DatanodeCommandProto, pool: PoolId) -> Iterator[Comm
                 yield _recover(one, pool)
         case _Type.BlockIdCommand:
             yield _memory_command(message.blkIdCmd, pool)
+        case _Type.BalancerBandwidthCommand:
+            yield Bandwidth(message.balancerCmd.bandwidth)
         case _Type.RegisterCommand:
             yield Register()
         case other:

@@ -16,6 +16,7 @@ from datanode.metrics import COMMANDS
 from datanode.model import Block, GenerationStamp, Replica
 from datanode.namenodes.claim import NameNodeId
 from datanode.namenodes.commands import (
+    Bandwidth,
     Cache,
     Command,
     Delete,
@@ -57,9 +58,13 @@ class Executor:
         obeyed: Callable[[], NameNodeId | None],
         calls: Callable[[NameNodeId], NameNodeCalls | None],
         on_suspicion: Callable[[Block], None] = lambda _: None,
+        on_bandwidth: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """``on_suspicion`` hears of a block whose replica could not be read as it was written."""
-        self._on_suspicion = on_suspicion
+        """``on_suspicion`` hears of a block whose replica could not be read as it was written.
+
+        ``on_bandwidth`` hears how many bytes of moves may pass in a second.
+        """
+        self._on_suspicion, self._on_bandwidth = on_suspicion, on_bandwidth
         self._store, self._identity, self._limits = store, identity, limits
         self._obeyed, self._calls = obeyed, calls
         self._leader = Leader(store, identity)
@@ -110,6 +115,9 @@ class Executor:
             log.info("datanode.command_dropped", namenode=who, command=kind, obeyed=self._obeyed())
             return
         COMMANDS.labels(kind, "taken").inc()
+        self._carry_out(who, command)
+
+    def _carry_out(self, who: NameNodeId, command: Command) -> None:
         match command:
             case Delete():
                 self._delete(command)
@@ -122,6 +130,9 @@ class Executor:
             case Uncache():
                 for block_id in command.blocks:
                     self._store.memory.release(block_id)
+            case Bandwidth():
+                log.info("datanode.bandwidth", namenode=who, a_second=command.bytes_per_second)
+                self._on_bandwidth(command.bytes_per_second)
             case Ignored():
                 log.info("datanode.command_ignored", namenode=who, kind=command.kind)
             case Register():

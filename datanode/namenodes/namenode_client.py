@@ -127,6 +127,7 @@ class NameNodeCalls:
                         pb.ReceivedDeletedBlockInfoProto(
                             block=plain(one.block, one.length),
                             status=pb.ReceivedDeletedBlockInfoProto.BlockStatus.ValueType(one.news),
+                            deleteHint=one.hint or None,
                         )
                         for one in announcements
                     ],

@@ -262,19 +262,20 @@ class DataNode:
         await store.load()
         self._check_failed(volumes)
         settings = self._settings
+        version = self._volumes[0].version
+        assert version is not None, "formatting gives every volume a version"
         scanner = Scanner(store, settings.scan, on_damage=self._tell_damage)
         xceivers = XceiverServer(
-            store, namespace.pool, settings.limits,
-            on_suspicion=scanner.suspect, on_damaged_source=self._tell_damage,
+            store, namespace.pool, settings.limits, on_suspicion=scanner.suspect,
+            on_damaged_source=self._tell_damage, moves=settings.moves, uuid=version.datanode_uuid,
         )  # fmt: skip
         data_port = await _listening(xceivers.start, keys.DATA, settings.data)
         self._running.push_async_callback(xceivers.stop)
-        faces = DataNodeRpcServices(store, namespace.pool, self._operators(self))
+        of_operators = {**self._operators(self), **xceivers.moves.methods()}
+        faces = DataNodeRpcServices(store, namespace.pool, of_operators)
         rpc = RpcServer(faces.protocols(), access=self._access)
         rpc_port = await _listening(rpc.start, keys.RPC, settings.rpc)
         self._running.push_async_callback(rpc.stop)
-        version = self._volumes[0].version
-        assert version is not None, "formatting gives every volume a version"
         identity = Identity(
             version.datanode_uuid, settings.host_name, data_port, self._http_port, rpc_port,
             namespace,
@@ -282,7 +283,7 @@ class DataNode:
         executor = Executor(
             store, identity, settings.limits,
             obeyed=lambda: self._claims.obeyed, calls=self._calls_of,
-            on_suspicion=scanner.suspect,
+            on_suspicion=scanner.suspect, on_bandwidth=xceivers.moves.throttle.use,
         )  # fmt: skip
         tasks = [
             asyncio.create_task(executor.run(), name="executor"),

@@ -11,6 +11,7 @@ from datanode.namenodes.claim import NameNodeId
 from datanode.replicas.locked_pages import most_lockable
 from datanode.replicas.scanner import ScanRhythm
 from datanode.replicas.volume import DataDirectory
+from datanode.transfers.balance_throttle import MoveRules
 from datanode.wire.peer import TransferLimits
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
@@ -48,6 +49,7 @@ class DataNodeSettings:
     rhythm: Rhythm
     limits: TransferLimits
     scan: ScanRhythm = ScanRhythm()
+    moves: MoveRules = MoveRules()
     because: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Of each address's key, what chose the host."""
 
@@ -98,6 +100,11 @@ def read_settings(conf: Configuration) -> DataNodeSettings:
         limits=TransferLimits(
             keep_alive_seconds=conf.get(keys.KEEP_ALIVE),
             max_connections=conf.get(keys.MAX_CONNECTIONS),
+        ),
+        moves=MoveRules(
+            conf.get(keys.BALANCE_BANDWIDTH),
+            conf.get(keys.BALANCE_MOVES),
+            conf.get(keys.BLOCK_PINNING),
         ),
         scan=_scan_rhythm(conf.get(keys.SCAN_BANDWIDTH), conf.get(keys.SCAN_PERIOD_HOURS)),
     )

@@ -75,9 +75,13 @@ class RecoverClose:
 
 @dataclass(frozen=True, slots=True)
 class Complete:
-    """All bytes are here: the replica becomes final."""
+    """All bytes are here: the replica becomes final.
+
+    ``hint``: the DataNode, by uuid, that may lose its own replica for it; empty: none.
+    """
 
     block: Block
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,14 +93,19 @@ class ReplicaFiles:
 
     def copy_to(self, other: "ReplicaFiles", length: int, what: str) -> None:
         """Copy the first ``length`` bytes; raise as ``checked`` where they are damaged."""
+        at = 0
+        while at < length:
+            at = self.copy_piece(other, at, length, what)
+
+    def copy_piece(self, other: "ReplicaFiles", at: int, length: int, what: str) -> int:
+        """Copy a megabyte of the first ``length`` bytes, from ``at`` on; return where it ends."""
         step = self.checksum.bytes_per_chunk
-        piece = max(1, _COPY_BYTES // step) * step
-        for at in range(0, length, piece):
-            count = min(piece, length - at)
-            there = min(self.checksum.chunks(at + count) * step, self.size()) - at
-            data = self.checked(at, there, what)[:count]
-            sums = checksums_of(data, self.checksum)
-            other.write(at, [memoryview(data)], [memoryview(sums)])
+        count = min(max(1, _COPY_BYTES // step) * step, length - at)
+        there = min(self.checksum.chunks(at + count) * step, self.size()) - at
+        data = self.checked(at, there, what)[:count]
+        sums = checksums_of(data, self.checksum)
+        other.write(at, [memoryview(data)], [memoryview(sums)])
+        return at + count
 
     def size(self) -> int:
         return os.fstat(self.block_fd).st_size

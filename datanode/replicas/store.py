@@ -5,11 +5,11 @@ one thread for what may wait for its disk.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import structlog
 
@@ -18,20 +18,24 @@ from datanode.replicas import operations
 from datanode.replicas.memory import Memory
 from datanode.replicas.replica import Next, OperationRefused, acknowledged, decide, received
 from datanode.replicas.replica_files import ReplicaFiles, open_files
+from datanode.replicas.turns import Turn, to_its_end
 from datanode.replicas.volumes import Volumes
 
 log = structlog.get_logger()
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What is to be reported to NameNodes of a replica."""
+    """What is to be reported to NameNodes of a replica.
+
+    ``hint``: the DataNode, by uuid, that may lose its own now that this one is here.
+    """
 
     news: operations.News
     storage: model.StorageId
     block: model.Block
     length: int
+    hint: str = ""
 
 
 class Store:
@@ -124,7 +128,7 @@ class Store:
             NoRoom, VolumeFailed: the disk refused.
         """
         writer = asyncio.current_task() if to_write else None
-        return await _to_its_end(self._perform(operation, checksum, writer))
+        return await to_its_end(self._perform(operation, checksum, writer))
 
     async def _perform(
         self,
@@ -133,7 +137,7 @@ class Store:
         writer: asyncio.Task[Any] | None,
     ) -> model.Replica:
         block_id = operation.block.block_id
-        async with _Turn(self._changing, block_id):
+        async with Turn(self._changing, block_id):
             _allowed(decide(operation, self._replicas.get(block_id)))
             if operations.interrupts(operation):
                 await self._stop_writer(block_id)
@@ -158,7 +162,8 @@ class Store:
                 self._writers[block_id] = writer
         news = operations.news_of(operation)
         if news is not None:
-            self._tell(Announcement(news, after.storage, after.block, after.length))
+            hint = operation.hint if isinstance(operation, operations.Complete) else ""
+            self._tell(Announcement(news, after.storage, after.block, after.length, hint))
         return after
 
     async def _carry_out(self, replica: model.Replica, work: Callable[[], None]) -> None:
@@ -191,11 +196,11 @@ class Store:
         Raises:
             VolumeFailed: the disk refused; the files are found again at the next start.
         """
-        await _to_its_end(self._delete(forgotten, quietly=quietly))
+        await to_its_end(self._delete(forgotten, quietly=quietly))
 
     async def _delete(self, replica: model.Replica, *, quietly: bool) -> None:
         block_id = replica.block.block_id
-        async with _Turn(self._changing, block_id):
+        async with Turn(self._changing, block_id):
             if block_id not in self._replicas:  # else the writer is that of one that has come since
                 await self._stop_writer(block_id)
             await self.volumes.run(
@@ -281,6 +286,33 @@ class Store:
         finally:
             source.close()
 
+    async def relocate(
+        self, before: model.Finalized, after: model.Finalized, work: Callable[[], None]
+    ) -> None:
+        """Let a replica be on another volume, where ``work`` puts a whole copy of its files.
+
+        Raises:
+            ReplicaRefused: if it has changed since; nothing was done.
+            ReplicaMissing, NoRoom, VolumeFailed: if the other volume refuses; it stays.
+        """
+        await to_its_end(self._relocate(before, after, work))
+
+    async def _relocate(
+        self, before: model.Finalized, after: model.Finalized, work: Callable[[], None]
+    ) -> None:
+        async with Turn(self._changing, before.block.block_id):
+            if not self.holds(before):
+                raise errors.ReplicaRefused(f"{before.block} has changed during its move")
+            await self._carry_out(after, work)
+            if not self.holds(before):  # its volume has failed, and was reported to
+                raise errors.ReplicaRefused(f"{before.block} was lost during its move")
+            self._put(before.block.block_id, after)
+            # In the same turn: a later replica on that volume would have files of the same names.
+            with suppress(errors.DataNodeError):  # the next start meets them again
+                old = self.volumes[before.storage]
+                await self.volumes.run(before.storage, partial(old.remove, before))
+        self._tell(Announcement(operations.News.RECEIVED, after.storage, after.block, after.length))
+
     async def sync(self, replica: model.Replica, files: ReplicaFiles) -> None:
         """Wait until what was written to a replica is on the disk; raises ``VolumeFailed``."""
         await self.volumes.run(replica.storage, files.sync)
@@ -329,31 +361,6 @@ class Store:
     def _tell(self, announcement: Announcement) -> None:
         for listener in self.listeners:
             listener(announcement)
-
-
-class _Turn:
-    """One change of a replica at a time."""
-
-    def __init__(
-        self, changing: dict[model.BlockId, asyncio.Event], block_id: model.BlockId
-    ) -> None:
-        self._changing, self._block_id = changing, block_id
-
-    async def __aenter__(self) -> None:
-        while (other := self._changing.get(self._block_id)) is not None:
-            await other.wait()
-        self._changing[self._block_id] = asyncio.Event()
-
-    async def __aexit__(self, *_: object) -> None:
-        self._changing.pop(self._block_id).set()
-
-
-async def _to_its_end(work: Coroutine[Any, Any, T]) -> T:
-    """Await work that goes on if the one that awaits it is cancelled."""
-    task = asyncio.ensure_future(work)
-    # A cancelled caller does not ask for the outcome any more.
-    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
-    return await asyncio.shield(task)
 
 
 def _close_unwanted(opened: asyncio.Future[ReplicaFiles]) -> None:

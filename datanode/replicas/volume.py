@@ -231,6 +231,37 @@ class Volume:
             old.meta.rename(new.meta)
             old.block.rename(new.block)
 
+    def begin_move(
+        self, replica: model.Finalized, checksum: model.Checksum
+    ) -> replica_files.ReplicaPaths:
+        """Make the files for a replica that comes from another volume, under names of their own.
+
+        Raises:
+            OSError: if such a move is under way, or if the disk refuses.
+        """
+        assert self._pool is not None
+        folder, name = self._pool / layout.TMP, f"{replica.block}.moved"
+        paths = replica_files.ReplicaPaths(folder / name, folder / f"{name}.meta")
+        replica_files.create_files(paths, checksum)
+        return paths
+
+    def end_move(self, replica: model.Finalized, paths: replica_files.ReplicaPaths) -> None:
+        """Put the files of a move in their places, and wait until a power cut leaves them there."""
+        new = self.paths(replica)
+        new.block.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            paths.meta.rename(new.meta)
+            paths.block.rename(new.block)
+            self.sync_names(replica)
+        except OSError:
+            self.remove(replica)
+            raise
+
+    def drop_move(self, paths: replica_files.ReplicaPaths) -> None:
+        """Delete what is left of a move."""
+        paths.block.unlink(missing_ok=True)
+        paths.meta.unlink(missing_ok=True)
+
     def mark_restart(self, replica: model.BeingWritten) -> None:
         """Let the next process go on with an open replica; raises ``OSError``."""
         leave_mark(self.paths(replica), replica)

@@ -142,8 +142,12 @@ class Volumes:
             with suppress(VolumeFailed, ReplicaMissing):  # it is out by now
                 shelf.usage = await self.run(storage, shelf.volume.usage)
 
-    def choose(self, size: int, storage_type: str, wish: str = "") -> model.StorageId:
+    def choose(
+        self, size: int, storage_type: str, wish: str = "", *, only_type: bool = False
+    ) -> model.StorageId:
         """Choose a volume for a new replica: the wished one, else those of the type in turn.
+
+        Others are taken where none of the type has room, unless it is to be ``only_type``.
 
         Raises:
             NoRoom: if no volume has ``size`` bytes left.
@@ -152,13 +156,15 @@ class Volumes:
             storage
             for storage, shelf in self._shelves.items()
             if shelf.remaining(self._kept_free) >= size
+            and (not only_type or self.types[storage] == storage_type)
         ]
         if model.StorageId(wish) in fitting:
             return model.StorageId(wish)
         typed = [one for one in fitting if self.types[one] == storage_type] or fitting
         if not typed:
+            kind = f" of type {storage_type}" if only_type else ""
             raise NoRoom(
-                f"none of {len(self._shelves)} volumes has {size} bytes left, beside "
+                f"none of {len(self._shelves)} volumes{kind} has {size} bytes left, beside "
                 f"{self._kept_free} that stay free and what open blocks have reserved"
             )
         self._turn += 1

@@ -5,17 +5,20 @@ See docs/reference/datanode.md#packets-of-a-write.
 
 import contextlib
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
 
 from datanode import errors
 from datanode.model import Replica, StorageId
+from datanode.replicas.moving import pin
 from datanode.replicas.operations import Complete, OpenCopy
 from datanode.replicas.store import Store
 from datanode.replicas.volumes import FULL
 from datanode.transfers.acknowledge import Acknowledger, Due
 from datanode.transfers.block_writer import BlockWriter
+from datanode.transfers.send import Paced
 from datanode.transfers.write_plan import WritePlan
 from datanode.wire.block_messages import address_of
 from datanode.wire.connection import PeerLost
@@ -30,11 +33,30 @@ _SUCCESS: Final = pb.Status.SUCCESS
 _ERROR: Final = pb.Status.ERROR
 
 
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A replica comes for a balancer: ``hint`` may lose its own; ``paced`` bounds its speed."""
+
+    hint: str
+    paced: Paced
+
+
 class Receiver:
     """One write, from its set-up to its end."""
 
-    def __init__(self, store: Store, plan: WritePlan, peer: Peer, limits: TransferLimits) -> None:
+    def __init__(
+        self,
+        store: Store,
+        plan: WritePlan,
+        peer: Peer,
+        limits: TransferLimits,
+        *,
+        move: Move | None = None,
+        pins: bool = False,
+    ) -> None:
+        """``pins``: the replica is to stay on this DataNode."""
         self._store, self._plan, self._peer, self._limits = store, plan, peer, limits
+        self._move, self._pins = move, pins
         self._seconds = limits.waiting(len(plan.request.targets))
         self.bytes_taken = 0
         self._disk_is_full = False
@@ -78,6 +100,7 @@ class Receiver:
                 request.header.baseHeader.block.numBytes,
                 hdfs.StorageTypeProto.Name(request.storageType),
                 request.storageId,
+                only_type=self._move is not None,
             )
         operation = plan.set_up(storage)
         return await self._store.perform(operation, plan.checksum, to_write=True)
@@ -167,6 +190,8 @@ class Receiver:
         ended = False
         while not ended:
             batch = await self._peer.read_packets(seconds=self._seconds)
+            if self._move is not None:
+                await self._move.paced(sum(one.header.length for one in batch.packets))
             if mirror is not None:
                 mirror.begin_send(batch.raw)
             try:
@@ -219,8 +244,12 @@ class Receiver:
         if header.sync:
             await writer.sync()
         if header.last:
-            ending = OpenCopy if self._plan.opens else Complete
-            replica = await self._store.perform(ending(writer.block))
+            hint = "" if self._move is None else self._move.hint
+            block = writer.block
+            ending = OpenCopy(block) if self._plan.opens else Complete(block, hint)
+            replica = await self._store.perform(ending)
+            if self._pins:
+                await pin(self._store, replica)
             if header.sync:
                 await self._store.sync_names(replica)
 

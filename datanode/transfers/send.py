@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,6 +13,11 @@ from datanode.replicas.store import Store
 from datanode.wire.byte_budget import ByteBudget
 from datanode.wire.packets import PacketHeader, encode_packet
 from datanode.wire.peer import NO_BUDGET, Peer
+from hadoop.proto import data_transfer_pb2 as pb
+from hadoop.proto import hdfs_types_pb2 as hdfs
+
+Paced = Callable[[int], Awaitable[None]]
+"""Notes that bytes have passed, and waits until more may."""
 
 _PACKET_BYTES: Final = 64 * 1024
 _LARGE_PACKET_BYTES: Final = 256 * 1024
@@ -89,10 +95,35 @@ def _tail(replica: model.Replica) -> bytes:
     return before.tail if isinstance(before, model.BeingWritten) else b""
 
 
+def opening(stretch: Stretch) -> pb.BlockOpResponseProto:
+    """Return the answer that the packets of a stretch follow."""
+    return pb.BlockOpResponseProto(
+        status=pb.Status.SUCCESS,
+        readOpChecksumInfo=pb.ReadOpChecksumInfoProto(
+            checksum=pb.ChecksumProto(
+                type=hdfs.ChecksumTypeProto.ValueType(stretch.checksum.kind),
+                bytesPerChecksum=stretch.checksum.bytes_per_chunk,
+            ),
+            chunkOffset=stretch.start,
+        ),
+    )
+
+
+async def _unpaced(_count: int) -> None:
+    return
+
+
 async def send_stretch(
-    peer: Peer, stretch: Stretch, *, seconds: float, budget: ByteBudget = NO_BUDGET
+    peer: Peer,
+    stretch: Stretch,
+    *,
+    seconds: float,
+    budget: ByteBudget = NO_BUDGET,
+    paced: Paced = _unpaced,
 ) -> None:
     """Send packets with the stretch, and the empty one that ends it.
+
+    ``paced`` is awaited with the number of bytes after each packet.
 
     Raises:
         PeerLost: if the other side goes away.
@@ -100,15 +131,16 @@ async def send_stretch(
     """
     large = budget.try_take(_LARGE_PACKET_BYTES)
     try:
-        await _send_packets(
-            peer, stretch, _LARGE_PACKET_BYTES if large else _PACKET_BYTES, seconds=seconds
-        )
+        most = _LARGE_PACKET_BYTES if large else _PACKET_BYTES
+        await _send_packets(peer, stretch, most, seconds, paced)
     finally:
         if large:
             budget.give(_LARGE_PACKET_BYTES)
 
 
-async def _send_packets(peer: Peer, stretch: Stretch, packet_bytes: int, *, seconds: float) -> None:
+async def _send_packets(
+    peer: Peer, stretch: Stretch, packet_bytes: int, seconds: float, paced: Paced
+) -> None:
     step = stretch.files.checksum.bytes_per_chunk
     most = max(1, packet_bytes // step) * step
     offset, seqno = stretch.start, 0
@@ -119,6 +151,7 @@ async def _send_packets(peer: Peer, stretch: Stretch, packet_bytes: int, *, seco
             raise OSError(f"the block file ends at {offset + len(data)}, before {stretch.end}")
         header = PacketHeader(offset, seqno, last=False, length=length)
         await peer.send(encode_packet(header, sums, data), seconds=seconds)
+        await paced(length)
         offset, seqno = offset + length, seqno + 1
     end = PacketHeader(offset, seqno, last=True, length=0)
     await peer.send(encode_packet(end, b"", b""), seconds=seconds)

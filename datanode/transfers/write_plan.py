@@ -104,6 +104,9 @@ class WritePlan:
             getattr(passed, field).extend(rest)
         if self.request.targetStorageTypes:
             passed.storageType = self.request.targetStorageTypes[0]
+        passed.ClearField("pinning")
+        if self.request.targetPinnings:
+            passed.pinning = self.request.targetPinnings[0]
         passed.ClearField("source")  # whose bytes we have found whole
         passed.ClearField("storageId")
         if self.request.targetStorageIds:

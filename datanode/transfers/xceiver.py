@@ -4,7 +4,7 @@ See docs/reference/datanode.md#datatransferprotocol.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 import structlog
@@ -13,9 +13,11 @@ from datanode.errors import ChecksumMismatch, DataNodeError, MalformedTransfer
 from datanode.metrics import BYTES_READ, BYTES_WRITTEN, OPERATIONS
 from datanode.model import Block, PoolId
 from datanode.replicas.store import Store
+from datanode.transfers.balance_throttle import MoveRefused, MoveRules
 from datanode.transfers.block_checksum import block_checksum
+from datanode.transfers.moves import Moves
 from datanode.transfers.receive import Receiver
-from datanode.transfers.send import open_stretch, send_stretch
+from datanode.transfers.send import open_stretch, opening, send_stretch
 from datanode.transfers.transfer import DamagedSource, Targets, push
 from datanode.transfers.write_plan import MAX_TARGETS, write_plan
 from datanode.wire.block_messages import checked_block
@@ -25,7 +27,6 @@ from datanode.wire.packets import OP_HEAD, Op, decode_op
 from datanode.wire.peer import Peer, TransferLimits
 from ha.daemon.listening import stop_listening
 from hadoop.proto import data_transfer_pb2 as pb
-from hadoop.proto import hdfs_types_pb2 as hdfs
 
 log = structlog.get_logger()
 
@@ -33,8 +34,6 @@ _CHECKSUMS_AT_ONCE: Final = 4
 """Of whole blocks: each has all checksums of its chunks in memory."""
 _NOT_DONE: Final = {
     Op.READ_METADATA: "reading meta files",
-    Op.REPLACE_BLOCK: "moving blocks for the balancer",
-    Op.COPY_BLOCK: "moving blocks for the balancer",
     Op.REQUEST_SHORT_CIRCUIT_FDS: "short-circuit reads",
     Op.RELEASE_SHORT_CIRCUIT_FDS: "short-circuit reads",
     Op.REQUEST_SHORT_CIRCUIT_SHM: "short-circuit reads",
@@ -54,16 +53,23 @@ class XceiverServer:
         *,
         on_suspicion: Callable[[Block], None] = lambda _: None,
         on_damaged_source: Callable[[DamagedSource], None] = lambda _: None,
+        moves: MoveRules | None = None,
+        uuid: str = "",
     ) -> None:
         """Serve a store; ``on_suspicion`` gets blocks that could not be read.
 
         ``on_damaged_source`` gets copies that came damaged from the DataNode that has the replica.
+        ``uuid`` is this DataNode's own.
         """
         self._store, self._pool = store, pool
         self._on_suspicion, self._on_damaged_source = on_suspicion, on_damaged_source
         self.limits = limits or TransferLimits()
         self._budget = ByteBudget(self.limits.shared_bytes)
         self._checksumming = asyncio.Semaphore(_CHECKSUMS_AT_ONCE)
+        self.moves = Moves(
+            store, pool, self.limits, moves or MoveRules(), uuid, budget=self._budget,
+            on_suspicion=on_suspicion, on_damaged_source=on_damaged_source,
+        )  # fmt: skip
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._writing: dict[asyncio.Task[Any], Receiver] = {}
@@ -162,6 +168,12 @@ class XceiverServer:
                 return await self._transfer(
                     await peer.read_message(pb.OpTransferBlockProto, seconds=seconds), peer
                 )
+            case Op.COPY_BLOCK:
+                copied = await peer.read_message(pb.OpCopyBlockProto, seconds=seconds)
+                return await self._moved(self.moves.copy(copied, peer), peer)
+            case Op.REPLACE_BLOCK:
+                moved = await peer.read_message(pb.OpReplaceBlockProto, seconds=seconds)
+                return await self._moved(self.moves.replace(moved, peer), peer, answers=True)
             case _:
                 why = f"this DataNode does not do {_NOT_DONE[op]}"
                 await self._answer(peer, pb.Status.ERROR_UNSUPPORTED, why)
@@ -173,7 +185,9 @@ class XceiverServer:
         except MalformedTransfer as refusal:
             await self._answer(peer, pb.Status.ERROR_INVALID, str(refusal))
             raise
-        receiver, task = Receiver(self._store, plan, peer, self.limits), asyncio.current_task()
+        pins = request.pinning and self.moves.rules.pinning
+        receiver = Receiver(self._store, plan, peer, self.limits, pins=pins)
+        task = asyncio.current_task()
         assert task is not None
         self._writing[task] = receiver
         try:
@@ -186,6 +200,20 @@ class XceiverServer:
         finally:
             del self._writing[task]
             BYTES_WRITTEN.inc(receiver.bytes_taken)
+
+    async def _moved(
+        self, work: Coroutine[Any, Any, None], peer: Peer, *, answers: bool = False
+    ) -> bool:
+        """Carry out a part of a move, the last of its connection; ``answers`` if it is done."""
+        try:
+            await work
+        except MoveRefused as refusal:
+            log.warning("datanode.move_refused", peer=peer.name, why=str(refusal))
+            await self._answer(peer, refusal.status, str(refusal))
+        else:
+            if answers:
+                await self._answer(peer, pb.Status.SUCCESS, "")
+        return False
 
     async def _read(self, request: pb.OpReadBlockProto, peer: Peer) -> bool:
         limits = self.limits
@@ -202,17 +230,7 @@ class XceiverServer:
                 self._on_suspicion(block)
             return True
         try:
-            answer = pb.BlockOpResponseProto(
-                status=pb.Status.SUCCESS,
-                readOpChecksumInfo=pb.ReadOpChecksumInfoProto(
-                    checksum=pb.ChecksumProto(
-                        type=hdfs.ChecksumTypeProto.ValueType(stretch.checksum.kind),
-                        bytesPerChecksum=stretch.checksum.bytes_per_chunk,
-                    ),
-                    chunkOffset=stretch.start,
-                ),
-            )
-            await peer.send_message(answer, seconds=limits.packet_seconds)
+            await peer.send_message(opening(stretch), seconds=limits.packet_seconds)
             try:
                 await send_stretch(
                     peer, stretch, seconds=limits.packet_seconds, budget=self._budget

@@ -14,6 +14,7 @@ from ha.security.caller import Role
 HTTP: Final = "HTTP"
 JOURNALNODE: Final = "JournalNode"
 CLIENT_PROTOCOL: Final = "ClientProtocol"
+NAMENODE_PROTOCOL: Final = "NamenodeProtocol"
 CLIENT_DATANODE_PROTOCOL: Final = "ClientDatanodeProtocol"
 REFRESH_USER_MAPPINGS: Final = "RefreshUserMappingsProtocol"
 RECONFIGURATION: Final = "ReconfigurationProtocol"
@@ -21,7 +22,7 @@ REFRESH_AUTHORIZATION_POLICY: Final = "RefreshAuthorizationPolicyProtocol"
 CLIENT_FACES: Final = frozenset(
     (
         CLIENT_PROTOCOL, CLIENT_DATANODE_PROTOCOL, REFRESH_USER_MAPPINGS,
-        REFRESH_AUTHORIZATION_POLICY, RECONFIGURATION,
+        REFRESH_AUTHORIZATION_POLICY, RECONFIGURATION, NAMENODE_PROTOCOL,
     )
 )  # fmt: skip
 """What Java's clients call; of the second only the length of a block that is being written."""
@@ -84,7 +85,8 @@ getSnapshottableDirListing getStoragePolicies getStoragePolicy getXAttrs isFileC
 listCacheDirectives listCachePools listCorruptFileBlocks listEncryptionZones listOpenFiles
 listXAttrs mkdirs modifyAclEntries modifyCacheDirective modifyCachePool msync recoverLease
 removeAcl removeAclEntries removeCacheDirective removeCachePool removeDefaultAcl removeXAttr
-rename rename2 renameSnapshot renewLease reportBadBlocks satisfyStoragePolicy setAcl setOwner
+rename rename2 renameSnapshot renewLease reportBadBlocks rollingUpgrade satisfyStoragePolicy setAcl
+setOwner
 setPermission setQuota setReplication setSafeMode setStoragePolicy setTimes setXAttr truncate
 unsetStoragePolicy updateBlockForPipeline updatePipeline upgradeStatus
 """
@@ -96,7 +98,7 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
         **_each(_CLIENT_CALLS, _may(CLIENT, ADMIN)),
         **_each("finalizeUpgrade metaSave saveNamespace", _audited(CLIENT, ADMIN)),
         "rollEdits": _audited(CLIENT, ADMIN, CHECKPOINTER),
-        "refreshNodes": _audited(CLIENT, ADMIN),
+        **_each("refreshNodes setBalancerBandwidth", _audited(CLIENT, ADMIN)),
     },
     REFRESH_USER_MAPPINGS: _each(
         "refreshUserToGroupsMappings refreshSuperUserGroupsConfiguration", _audited(CLIENT, ADMIN)
@@ -114,11 +116,15 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
         "gracefulFailover": _audited(ZKFC, ADMIN),
     },
     "JournalWitness": {"writerSilence": _may(ZKFC, ADMIN, OPERATOR)},
-    "NamenodeProtocol": _each(
-        "versionRequest getTransactionId getMostRecentCheckpointTxId isUpgradeFinalized "
-        "isRollingUpgrade",
-        _may(NN, CHECKPOINTER, ADMIN),
-    ),
+    NAMENODE_PROTOCOL: {
+        **_each("getTransactionId getMostRecentCheckpointTxId", _may(NN, CHECKPOINTER, ADMIN)),
+        # Hadoop's Balancer and Mover are clients; the handlers check that a superuser runs them.
+        **_each(
+            "versionRequest isUpgradeFinalized isRollingUpgrade",
+            _may(NN, CHECKPOINTER, CLIENT, ADMIN),
+        ),
+        **_each("getBlocks getBlockKeys", _may(CLIENT, ADMIN)),
+    },
     "DatanodeProtocol": _each(
         "versionRequest registerDatanode sendHeartbeat blockReport blockReceivedAndDeleted "
         "cacheReport errorReport reportBadBlocks commitBlockSynchronization",
@@ -130,7 +136,7 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
     ),
     CLIENT_DATANODE_PROTOCOL: {
         "getReplicaVisibleLength": _may(CLIENT, ADMIN),
-        "getDatanodeInfo": _may(ADMIN, OPERATOR, NN),
+        **_each("getDatanodeInfo getBalancerBandwidth", _may(ADMIN, OPERATOR, NN)),
         **_each(
             "triggerBlockReport evictWriters shutdownDatanode startReconfiguration",
             _audited(ADMIN),

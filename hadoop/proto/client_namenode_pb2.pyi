@@ -11,6 +11,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from hadoop.proto import hdfs_types_pb2 as _hdfs_types_pb2
 import builtins as _builtins
 import sys
@@ -22,6 +23,23 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _RollingUpgradeActionProto:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _RollingUpgradeActionProtoEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RollingUpgradeActionProto.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    QUERY: _RollingUpgradeActionProto.ValueType  # 1
+    START: _RollingUpgradeActionProto.ValueType  # 2
+    FINALIZE: _RollingUpgradeActionProto.ValueType  # 3
+
+class RollingUpgradeActionProto(_RollingUpgradeActionProto, metaclass=_RollingUpgradeActionProtoEnumTypeWrapper): ...
+
+QUERY: RollingUpgradeActionProto.ValueType  # 1
+START: RollingUpgradeActionProto.ValueType  # 2
+FINALIZE: RollingUpgradeActionProto.ValueType  # 3
+Global___RollingUpgradeActionProto: _TypeAlias = RollingUpgradeActionProto  # noqa: Y015
 
 @_typing.final
 class GetBlockLocationsRequestProto(_message.Message):
@@ -1512,6 +1530,96 @@ class RefreshNodesResponseProto(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RefreshNodesResponseProto: _TypeAlias = RefreshNodesResponseProto  # noqa: Y015
+
+@_typing.final
+class RollingUpgradeRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ACTION_FIELD_NUMBER: _builtins.int
+    action: Global___RollingUpgradeActionProto.ValueType
+    def __init__(
+        self,
+        *,
+        action: Global___RollingUpgradeActionProto.ValueType | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["action", b"action"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RollingUpgradeRequestProto: _TypeAlias = RollingUpgradeRequestProto  # noqa: Y015
+
+@_typing.final
+class RollingUpgradeStatusProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BLOCKPOOLID_FIELD_NUMBER: _builtins.int
+    FINALIZED_FIELD_NUMBER: _builtins.int
+    blockPoolId: _builtins.str
+    finalized: _builtins.bool
+    def __init__(
+        self,
+        *,
+        blockPoolId: _builtins.str | None = ...,
+        finalized: _builtins.bool | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["blockPoolId", b"blockPoolId", "finalized", b"finalized"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["blockPoolId", b"blockPoolId", "finalized", b"finalized"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RollingUpgradeStatusProto: _TypeAlias = RollingUpgradeStatusProto  # noqa: Y015
+
+@_typing.final
+class RollingUpgradeInfoProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STATUS_FIELD_NUMBER: _builtins.int
+    STARTTIME_FIELD_NUMBER: _builtins.int
+    FINALIZETIME_FIELD_NUMBER: _builtins.int
+    CREATEDROLLBACKIMAGES_FIELD_NUMBER: _builtins.int
+    startTime: _builtins.int
+    finalizeTime: _builtins.int
+    createdRollbackImages: _builtins.bool
+    @_builtins.property
+    def status(self) -> Global___RollingUpgradeStatusProto: ...
+    def __init__(
+        self,
+        *,
+        status: Global___RollingUpgradeStatusProto | None = ...,
+        startTime: _builtins.int | None = ...,
+        finalizeTime: _builtins.int | None = ...,
+        createdRollbackImages: _builtins.bool | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["createdRollbackImages", b"createdRollbackImages", "finalizeTime", b"finalizeTime", "startTime", b"startTime", "status", b"status"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["createdRollbackImages", b"createdRollbackImages", "finalizeTime", b"finalizeTime", "startTime", b"startTime", "status", b"status"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RollingUpgradeInfoProto: _TypeAlias = RollingUpgradeInfoProto  # noqa: Y015
+
+@_typing.final
+class RollingUpgradeResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROLLINGUPGRADEINFO_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def rollingUpgradeInfo(self) -> Global___RollingUpgradeInfoProto: ...
+    def __init__(
+        self,
+        *,
+        rollingUpgradeInfo: Global___RollingUpgradeInfoProto | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["rollingUpgradeInfo", b"rollingUpgradeInfo"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["rollingUpgradeInfo", b"rollingUpgradeInfo"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RollingUpgradeResponseProto: _TypeAlias = RollingUpgradeResponseProto  # noqa: Y015
 
 @_typing.final
 class SetBalancerBandwidthRequestProto(_message.Message):

@@ -337,6 +337,63 @@ class OpTransferBlockProto(_message.Message):
 Global___OpTransferBlockProto: _TypeAlias = OpTransferBlockProto  # noqa: Y015
 
 @_typing.final
+class OpReplaceBlockProto(_message.Message):
+    """The target of a move: "source" is where it gets the replica, "delHint" the DataNode that may lose
+    its own then.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HEADER_FIELD_NUMBER: _builtins.int
+    DELHINT_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    STORAGETYPE_FIELD_NUMBER: _builtins.int
+    STORAGEID_FIELD_NUMBER: _builtins.int
+    delHint: _builtins.str
+    storageType: _hdfs_types_pb2.StorageTypeProto.ValueType
+    storageId: _builtins.str
+    @_builtins.property
+    def header(self) -> Global___BaseHeaderProto: ...
+    @_builtins.property
+    def source(self) -> _hdfs_types_pb2.DatanodeInfoProto: ...
+    def __init__(
+        self,
+        *,
+        header: Global___BaseHeaderProto | None = ...,
+        delHint: _builtins.str | None = ...,
+        source: _hdfs_types_pb2.DatanodeInfoProto | None = ...,
+        storageType: _hdfs_types_pb2.StorageTypeProto.ValueType | None = ...,
+        storageId: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["delHint", b"delHint", "header", b"header", "source", b"source", "storageId", b"storageId", "storageType", b"storageType"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["delHint", b"delHint", "header", b"header", "source", b"source", "storageId", b"storageId", "storageType", b"storageType"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OpReplaceBlockProto: _TypeAlias = OpReplaceBlockProto  # noqa: Y015
+
+@_typing.final
+class OpCopyBlockProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HEADER_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def header(self) -> Global___BaseHeaderProto: ...
+    def __init__(
+        self,
+        *,
+        header: Global___BaseHeaderProto | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["header", b"header"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["header", b"header"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OpCopyBlockProto: _TypeAlias = OpCopyBlockProto  # noqa: Y015
+
+@_typing.final
 class BlockChecksumOptionsProto(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from namenode_sim.blocks import model
-from namenode_sim.blocks.columns import CELLS
+from namenode_sim.blocks.columns import CELLS, CORRUPT, STAGE, STRIPED
 from namenode_sim.blocks.index import Ids, Mask, Slots
 from namenode_sim.blocks.parts import Parts, check, check_slots
 from namenode_sim.blocks.storages import StorageTable
@@ -152,6 +152,14 @@ class BlocksMap:
             & (np.frombuffer(columns.stamps, np.int64)[slots] == stamps)
             & (np.frombuffer(columns.lengths, np.int64)[slots] == lengths)
         )
+        return found
+
+    def movable(self, slots: Slots, least: int) -> Mask:
+        """Return which blocks are complete, no shorter than this, not striped, and nowhere corrupt."""
+        columns = self._columns
+        flags = np.frombuffer(columns.flags, np.uint8)[slots]
+        lengths = np.frombuffer(columns.lengths, np.int64)[slots]
+        found: Mask = ((flags & (STAGE | CORRUPT | STRIPED)) == 0) & (lengths >= least)
         return found
 
     def suspects(self, start: int, end: int, rack_of: npt.NDArray[np.uint16] | None) -> list[int]:

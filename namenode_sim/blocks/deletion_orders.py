@@ -86,6 +86,10 @@ class PendingDeletions:
     def has(self, slot: Slot, number: StorageNumber) -> bool:
         return slot in self._by_storage.get(number, ())
 
+    def when(self, slot: Slot, number: StorageNumber) -> float | None:
+        """Return when the deletion of a replica was ordered; None if it was not."""
+        return self._by_storage.get(number, {}).get(slot)
+
     def of(self, number: StorageNumber) -> list[Slot]:
         return list(self._by_storage.get(number, ()))
 

@@ -13,16 +13,23 @@ from namenode_sim.blocks.model import Slot, Storage, StorageNumber
 
 
 @dataclass(frozen=True, slots=True)
+class DeleteHint:
+    """A balancer's move: ``to_free`` may lose its replica, as ``added`` has got one (uuids)."""
+
+    to_free: str
+    added: str
+
+
+@dataclass(frozen=True, slots=True)
 class Recheck:
     """One block to check.
 
-    ``hint`` is the DataNode that may lose its replica: the DataNode that got a new one has reported
-    it. ``awaited`` are the storages that the block was written to and that have not reported it
-    yet.
+    ``hint`` is what the DataNode that got a new replica has reported. ``awaited`` are the storages
+    that the block was written to and that have not reported it yet.
     """
 
     slot: Slot
-    hint: str | None
+    hint: DeleteHint | None
     awaited: tuple[StorageNumber, ...]
 
 
@@ -40,7 +47,7 @@ class RecheckQueue:
         self._postponed: dict[Slot, None] = {}
         self._slots: set[Slot] = set()
         self._order: deque[Slot] = deque()
-        self._hints: dict[Slot, str] = {}
+        self._hints: dict[Slot, DeleteHint] = {}
         self._awaited: dict[Slot, tuple[StorageNumber, ...]] = {}
 
     def __len__(self) -> int:
@@ -67,11 +74,11 @@ class RecheckQueue:
         for slot in slots:
             self.add(Slot(slot))
 
-    def hint(self, slot: Slot, node: str) -> None:
+    def hint(self, slot: Slot, hint: DeleteHint) -> None:
         """Have a block checked, of which a DataNode may lose its replica."""
         self.add(slot)
         if self._started:
-            self._hints[slot] = node
+            self._hints[slot] = hint
 
     def wait_for(self, slot: Slot, storages: tuple[StorageNumber, ...]) -> None:
         """Have a block checked whose replicas on some storages are on their way."""

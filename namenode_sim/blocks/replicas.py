@@ -155,10 +155,21 @@ class StoredReplicas:
     storages: Storages
 
     def add(self, slot: Slot, storage: Storage) -> None:
-        """Note that a storage holds a block, if it does not yet."""
-        if not self.cells.holds(slot, storage.number):
-            self.leave_others(slot, storage)
-            self.cells.add(slot, storage)
+        """Note that a storage holds a block, if it does not yet.
+
+        The order to delete the DataNode's replica is about this one, too: it names no storage.  The
+        bad schedule: a mover has the replica put on another storage before the order comes; it
+        counts again, another is deleted in its place, and then the order is carried out.
+        """
+        if self.cells.holds(slot, storage.number):
+            return
+        others = self.storages.others(storage)
+        ordered = [self.deletions.when(slot, other.number) for other in others]
+        self.leave_others(slot, storage)
+        self.cells.add(slot, storage)
+        for when in ordered:
+            if when is not None:
+                self.deletions.add(slot, storage.number, when)
 
     def leave_others(self, slot: Slot, storage: Storage) -> None:
         """Drop a block from the other storages of a storage's DataNode."""

@@ -89,6 +89,7 @@ READS: dict[str, Answer] = {
     "getDelegationToken": cluster_reads.get_delegation_token,
     "getCurrentEditLogTxid": cluster_reads.get_current_edit_log_txid,
     "upgradeStatus": cluster_reads.upgrade_status,
+    "rollingUpgrade": cluster_reads.rolling_upgrade,
     "msync": cluster_reads.msync,
     "getAclStatus": acl_calls.get_acl_status,
     "getXAttrs": xattr_calls.get_xattrs,

@@ -11,6 +11,7 @@ import structlog
 
 from namenode_sim.blocks.incremental_reports import receive
 from namenode_sim.blocks.model import Storage
+from namenode_sim.blocks.recheck_queue import DeleteHint
 from namenode_sim.blocks.reports import Differences, Part, compare, finish, settle
 from namenode_sim.datanode_protocol.errors import BadMessage, Overtaken
 from namenode_sim.datanode_protocol.messages import MAX_STORAGES, ListedStorage, StorageNews
@@ -193,11 +194,12 @@ def _settling(cluster: Cluster, storage: Storage, differences: Differences) -> I
 def _receiving(
     cluster: Cluster, node: Node, storage: Storage, news: StorageNews, now: float
 ) -> Iterator[int]:
-    step = SLICE_ITEMS // 10
+    step, hints = SLICE_ITEMS // 10, dict(news.hints)
     for start in range(0, len(news.items), step):
         some = news.items[start : start + step]
         receive(cluster.blocks, storage, some, now)
         note_deletions(node, some, now)
+        # In the same turn: without its hint the block would lose another replica.
+        for block_id in hints.keys() & (block_id for block_id, _ in some) if hints else ():
+            note_hint(cluster, block_id, DeleteHint(hints[block_id], node.id.uuid))
         yield len(some)
-    for block_id, to_free in news.hints:
-        note_hint(cluster, block_id, to_free)

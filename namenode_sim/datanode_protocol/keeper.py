@@ -51,6 +51,7 @@ _KINDS: Final = {
     datanode_commands.Recover: "recoveries",
     datanode_commands.Cache: "cache",
     datanode_commands.Uncache: "uncache",
+    datanode_commands.Bandwidth: "bandwidth",
 }
 """What metrics and logs call the commands."""
 JUDGING: Final = frozenset({Role.OPENING, Role.ACTIVE})
@@ -377,6 +378,8 @@ def _log_command(node: Node, command: datanode_commands.Command) -> None:
             blocks = [one.block_id for one in command.blocks]
         case datanode_commands.Cache() | datanode_commands.Uncache():
             blocks = list(command.blocks)
+        case datanode_commands.Bandwidth():
+            blocks = []
         case _:
             assert_never(command)
     log.info(

@@ -279,6 +279,11 @@ def command_message(command: commands.Command, pool: str) -> pb.DatanodeCommandP
             return _memory_command(pb.BlockIdCommandProto.CACHE, command.blocks, pool)
         case commands.Uncache():
             return _memory_command(pb.BlockIdCommandProto.UNCACHE, command.blocks, pool)
+        case commands.Bandwidth():
+            return pb.DatanodeCommandProto(
+                cmdType=pb.DatanodeCommandProto.BalancerBandwidthCommand,
+                balancerCmd=pb.BalancerBandwidthCommandProto(bandwidth=command.bytes_per_second),
+            )
     assert_never(command)
 
 

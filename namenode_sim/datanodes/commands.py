@@ -104,7 +104,14 @@ class Uncache:
     blocks: tuple[int, ...]
 
 
-Command: TypeAlias = Delete | Transfer | Recover | Cache | Uncache
+@dataclass(frozen=True, slots=True)
+class Bandwidth:
+    """The bytes a second that all moves of a DataNode may take."""
+
+    bytes_per_second: int
+
+
+Command: TypeAlias = Delete | Transfer | Recover | Cache | Uncache | Bandwidth
 
 
 def is_registered(cluster: Cluster, who: model.DatanodeId) -> model.Node | None:
@@ -182,6 +189,9 @@ def orders(
     if deletions := _deletions(cluster, node, durable, limit):
         commands.append(Delete(deletions))
     commands += _cache_orders(node.cache, durable, now)
+    if node.bandwidth_order:
+        commands.append(Bandwidth(node.bandwidth_order))
+        node.bandwidth_order = 0
     return tuple(commands)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from namenode_sim.blocks.model import RACKS, StorageNumber
+from namenode_sim.blocks.recheck_queue import DeleteHint
 from namenode_sim.datanodes.model import StorageType
 
 
@@ -28,21 +29,33 @@ class Candidate:
 
 
 def choose_excess(
-    candidates: Sequence[Candidate], wanted: Sequence[StorageType], hint: str | None
+    candidates: Sequence[Candidate], wanted: Sequence[StorageType], hint: DeleteHint | None
 ) -> list[StorageNumber]:
     """Choose what goes so that as many replicas stay as types are wanted.
 
-    They keep to two racks if they stand on two, and to these types if that allows it.  ``hint`` is
-    a DataNode that a balancer has asked to give its replica up.
+    They keep to two racks if they stand on two, and to these types if that allows it.  What a
+    balancer has moved goes first, by its ``hint``, where the move costs no rack.
     """
     left = list(candidates)
     chosen: list[StorageNumber] = []
     while len(left) > len(wanted):
         fit = _of_excess_types(_off_lonely_racks(left), left, wanted)
-        goes = next((one for one in fit if one.node == hint), None) or min(fit, key=_order)
+        goes = _moved(fit, left, hint) or min(fit, key=_order)
         left.remove(goes)
         chosen.append(goes.number)
     return chosen
+
+
+def _moved(
+    fit: list[Candidate], left: list[Candidate], hint: DeleteHint | None
+) -> Candidate | None:
+    """Return the replica that a move has replaced (useDelHint); None if it may not go."""
+    if hint is None:
+        return None
+    spread = Counter(one.rack for one in left)
+    new_rack = any(one.node == hint.added and spread[one.rack] == 1 for one in left)
+    named = (one for one in fit if one.node == hint.to_free)
+    return next((one for one in named if new_rack or spread[one.rack] > 1), None)
 
 
 def _off_lonely_racks(left: list[Candidate]) -> list[Candidate]:

@@ -214,6 +214,7 @@ class Node:
     that it is busy with. ``obeys``: it got an answer that this NameNode is the active, and has
     called again. Orders wait for its next heartbeat; a recovery goes before copies. ``admin`` is
     changed by ``Cluster.set_admin`` alone; ``blocks_left`` are not safe yet without this one.
+    ``bandwidth_order`` is how many bytes of moves it is to let pass in a second, 0 for no order.
     """
 
     id: DatanodeId
@@ -231,6 +232,7 @@ class Node:
     copies: int = 0
     blocks_left: int | None = None
     failed_volumes: int = 0
+    bandwidth_order: int = 0
     registrations: int = 0
     copy_orders: deque[CopyOrder] = field(default_factory=deque)
     recovery_orders: deque[RecoveryOrder] = field(default_factory=deque)
@@ -255,6 +257,7 @@ class Node:
         self.forget_claim()
         self.copy_orders.clear()
         self.recovery_orders.clear()
+        self.bandwidth_order = 0
         self.cache.forget_orders()
 
     def forget_claim(self) -> None:

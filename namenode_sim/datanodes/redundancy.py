@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from namenode_sim.blocks.model import NO_STORAGE, Role, Slot
+from namenode_sim.blocks.recheck_queue import DeleteHint
 from namenode_sim.datanodes import redundancy_check
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import AdminState, CopyOrder
@@ -29,11 +30,11 @@ REPEATED_AT_ONCE: Final = 1000
 ROUNDS_UNTIL_REREAD: Final = 2400
 
 
-def note_hint(cluster: Cluster, block_id: int, node: str) -> None:
+def note_hint(cluster: Cluster, block_id: int, hint: DeleteHint) -> None:
     """Note that a DataNode may give its replica up for a new one elsewhere (a balancer's)."""
     slot = cluster.blocks.map.find(block_id)
     if slot is not None:
-        cluster.blocks.rechecks.hint(slot, node)
+        cluster.blocks.rechecks.hint(slot, hint)
 
 
 class Redundancy:

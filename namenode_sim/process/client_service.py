@@ -39,6 +39,7 @@ from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.retry_cache import Remembered, RememberedRefusal, RetryCache, Unchanged
 from namenode_sim.process.admin_service import AdminService, Save
 from namenode_sim.process.answers import Answers, EditLog
+from namenode_sim.process.balancer_service import BalancerService
 from namenode_sim.process.user_groups import Groups, SystemGroups
 
 log = structlog.get_logger()
@@ -128,7 +129,8 @@ class ClientService:
             for name, write in table.WRITES.items()
         }
         others: dict[str, Callable[[Call, Any], Awaitable[Message]]] = {
-            **self._admin().methods(),
+            **self.admin().methods(),
+            "setBalancerBandwidth": BalancerService(self.admin()).set_bandwidth,
             "getContentSummary": self._content_summary,
             "getQuotaUsage": self._quota_usage,
             "getHAServiceState": self._ha_state,
@@ -138,7 +140,7 @@ class ClientService:
         methods |= {name: Method(table.request_of(name), call) for name, call in others.items()}
         return RpcProtocol(CLIENT_PROTOCOL, methods)
 
-    def _admin(self) -> AdminService:
+    def admin(self) -> AdminService:
         return AdminService(
             scene=self.scene,
             admit=self._admit,

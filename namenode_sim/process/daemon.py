@@ -235,7 +235,7 @@ class _Parts:
             live_changes(conf, storage.namespace_info, keeper, client_service),
             self.operators,
             witness_protocol(journal.silence),
-            peer_protocol(namenode, storage, own_user()),
+            peer_protocol(namenode, storage, client_service),
         ]
         await listeners.serve(faces, page, partial(self._routes, namenode, client_service, keeper))
         duties = _duties(conf, place, namenode, client_service) | keeper.duties()

@@ -21,6 +21,8 @@ from journal.quorum import majority
 from journal.silence import Silence
 from namenode_sim.checkpoint.schedule import CheckpointRules
 from namenode_sim.checkpoint.standby import StandbyCheckpointer, UploadSettings
+from namenode_sim.process.balancer_service import BalancerService
+from namenode_sim.process.client_service import ClientService
 from namenode_sim.startup.identity import NameNodeIdentity
 from namenode_sim.storage.storage import NameStorage
 from namenode_sim.term.namenode import NameNode
@@ -32,8 +34,10 @@ WITHIN_SECONDS: Final = 0.2
 """A majority answers in a few milliseconds, or what it says would be old."""
 
 
-def peer_protocol(namenode: NameNode, storage: NameStorage, superuser: str) -> RpcProtocol:
-    """Return NamenodeProtocol, as far as a bootstrapping standby needs it."""
+def peer_protocol(
+    namenode: NameNode, storage: NameStorage, client_service: ClientService
+) -> RpcProtocol:
+    """Return NamenodeProtocol, as far as a bootstrapping standby and balancers need it."""
 
     def facts() -> Facts:
         edit_log = namenode.edit_log
@@ -47,7 +51,8 @@ def peer_protocol(namenode: NameNode, storage: NameStorage, superuser: str) -> R
             rolling_upgrade=namenode.namespace.rolling_upgrade_start is not None,
         )
 
-    return namenode_protocol(facts, superuser)
+    of_balancers = BalancerService(client_service.admin()).methods()
+    return namenode_protocol(facts, client_service.check_superuser, of_balancers)
 
 
 def checkpointer(

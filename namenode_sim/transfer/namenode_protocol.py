@@ -1,13 +1,16 @@
-"""NamenodeProtocol: reports to another NameNode the namespace, and how far it goes."""
+"""NamenodeProtocol: reports to another NameNode the namespace, and how far it goes.
 
-from collections.abc import Callable
+What balancers ask on the same protocol is given to it.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from ha.conf.topology import HostPort
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import RemoteFault
-from ha.rpc.java_names import ACCESS_CONTROL, NAMENODE_PROTOCOL, NO_SUCH_METHOD
+from ha.rpc.java_names import NAMENODE_PROTOCOL, NO_SUCH_METHOD
 from ha.rpc.protocol import Call, Method, RpcProtocol
 from hadoop.proto import namenode_protocol_pb2 as pb
 from journal.model import NamespaceInfo, TxId
@@ -37,42 +40,42 @@ class Facts:
     rolling_upgrade: bool
 
 
-def namenode_protocol(facts: Callable[[], Facts], superuser: str) -> RpcProtocol:
-    """Return the server's side.  ``facts`` is asked anew for each call."""
+def namenode_protocol(
+    facts: Callable[[], Facts],
+    check: Callable[[Call], Awaitable[None]],
+    more: Mapping[str, Method] | None = None,
+) -> RpcProtocol:
+    """Return the server's side, with ``more`` methods.
 
-    def check(call: Call) -> None:
-        if call.user != superuser:
-            raise RemoteFault(
-                ACCESS_CONTROL,
-                f"{call.method}: user {call.user!r} is not the superuser {superuser!r}",
-            )
+    ``facts`` is asked anew for each call; ``check`` raises RemoteFault for who may not call.
+    """
 
     async def version(call: Call, _: pb.VersionRequestProto) -> pb.VersionResponseProto:
-        check(call)
+        await check(call)
         return pb.VersionResponseProto(info=info_to_wire(facts().namespace))
 
     async def last_txid(
         call: Call, _: pb.GetTransactionIdRequestProto
     ) -> pb.GetTransactionIdResponseProto:
-        check(call)
+        await check(call)
         return pb.GetTransactionIdResponseProto(txId=facts().last_txid)
 
     async def image_txid(
         call: Call, _: pb.GetMostRecentCheckpointTxIdRequestProto
     ) -> pb.GetMostRecentCheckpointTxIdResponseProto:
-        check(call)
+        await check(call)
         return pb.GetMostRecentCheckpointTxIdResponseProto(txId=facts().image_txid)
 
     async def upgrade_finalized(
         call: Call, _: pb.IsUpgradeFinalizedRequestProto
     ) -> pb.IsUpgradeFinalizedResponseProto:
-        check(call)
+        await check(call)
         return pb.IsUpgradeFinalizedResponseProto(isUpgradeFinalized=facts().upgrade_finalized)
 
     async def rolling_upgrade(
         call: Call, _: pb.IsRollingUpgradeRequestProto
     ) -> pb.IsRollingUpgradeResponseProto:
-        check(call)
+        await check(call)
         return pb.IsRollingUpgradeResponseProto(isRollingUpgrade=facts().rolling_upgrade)
 
     return RpcProtocol(
@@ -85,6 +88,7 @@ def namenode_protocol(facts: Callable[[], Facts], superuser: str) -> RpcProtocol
             ),
             "isUpgradeFinalized": Method(pb.IsUpgradeFinalizedRequestProto, upgrade_finalized),
             "isRollingUpgrade": Method(pb.IsRollingUpgradeRequestProto, rolling_upgrade),
+            **(more or {}),
         },
     )
 

@@ -6,10 +6,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from google.protobuf.message import Message
+
 from datanode.errors import ChecksumMismatch
 from datanode.model import Block, Checksum, ChecksumType
 from datanode.replicas.checksums import checksums_of, verify
 from datanode.replicas.store import Store
+from datanode.transfers.balance_throttle import MoveRules
+from datanode.transfers.transfer import DamagedSource
 from datanode.transfers.xceiver import XceiverServer
 from datanode.wire.block_messages import extended
 from datanode.wire.byte_budget import ByteBudget
@@ -75,9 +79,21 @@ def places(nodes: list[Node]) -> list[Place]:
 
 
 @asynccontextmanager
-async def node(folder: Path, limits: TransferLimits = LIMITS) -> AsyncIterator[Node]:
-    kept = await store(volume(folder, f"DS-{folder.name}"))
-    server = XceiverServer(kept, POOL.pool, limits)
+async def node(
+    folder: Path,
+    limits: TransferLimits = LIMITS,
+    *,
+    moves: MoveRules | None = None,
+    more: Sequence[str] = (),
+    on_damaged_source: Callable[[DamagedSource], None] = lambda _: None,
+) -> AsyncIterator[Node]:
+    """Run one with a volume on a disk, and one of each type of ``more``."""
+    others = [volume(folder / kind, f"DS-{folder.name}-{kind}", kind) for kind in more]
+    kept = await store(volume(folder / "disk", f"DS-{folder.name}"), *others)
+    server = XceiverServer(
+        kept, POOL.pool, limits, moves=moves, uuid=f"uuid-{folder.name}",
+        on_damaged_source=on_damaged_source,
+    )  # fmt: skip
     port = await server.start("127.0.0.1", 0)
     try:
         yield Node(kept, server, Place(port))
@@ -148,6 +164,7 @@ async def begin(
     client: str = "test",
     size: int = 1 << 20,
     source: Place | None = None,
+    pins: Sequence[bool] = (),
 ) -> Writing:
     """Set up a pipeline through these nodes; ``set_up`` has the answer."""
     peer = await connect(nodes[0].port)
@@ -165,6 +182,8 @@ async def begin(
         ),
         targetStorageTypes=[hdfs.StorageTypeProto.DISK for _ in nodes[1:]],
         targetStorageIds=["" for _ in nodes[1:]],
+        pinning=bool(pins and pins[0]),
+        targetPinnings=pins[1:],
     )
     if source is not None:
         request.source.CopyFrom(source.info)
@@ -232,9 +251,7 @@ async def read(
             kept.close()
 
 
-async def ask(
-    of: Place, op: Op, request: pb.OpBlockChecksumProto | pb.OpTransferBlockProto
-) -> pb.BlockOpResponseProto:
+async def ask(of: Place, op: Op, request: Message) -> pb.BlockOpResponseProto:
     peer = await connect(of.port)
     try:
         await peer.send(encode_op(op, request), seconds=SECONDS)

@@ -5,6 +5,7 @@ import pytest
 from datanode.errors import MalformedTransfer
 from datanode.model import GenerationStamp, PoolId
 from datanode.namenodes.commands import (
+    Bandwidth,
     Command,
     Delete,
     Ignored,
@@ -90,6 +91,13 @@ READ: dict[str, tuple[pb.DatanodeCommandProto, list[Command]]] = {
         [Recover(block(), GenerationStamp(1005), NODE_IDS, Truncate(block(7).block_id, 100))],
     ),
     "a registration": (register(), [Register()]),
+    "a bandwidth": (
+        TYPE(
+            cmdType=TYPE.BalancerBandwidthCommand,
+            balancerCmd=pb.BalancerBandwidthCommandProto(bandwidth=1 << 20),
+        ),
+        [Bandwidth(1 << 20)],
+    ),
     "another action": (about_blocks(ACTION.SHUTDOWN), [Ignored("SHUTDOWN")]),
     "another command": (TYPE(cmdType=TYPE.NullDatanodeCommand), [Ignored("NullDatanodeCommand")]),
 }

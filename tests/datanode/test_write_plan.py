@@ -44,6 +44,7 @@ def test_the_next_data_node_is_told_what_was_meant_for_it() -> None:
     second.storageType, second.storageId = SSD, "DS-1"
     second.targetStorageTypes.append(ARCHIVE)
     second.targetStorageIds.append("DS-2")
+    second.pinning = True
     second.targetPinnings.append(False)
     assert write_plan(first, POOL.pool).for_next() == second
 
@@ -51,6 +52,7 @@ def test_the_next_data_node_is_told_what_was_meant_for_it() -> None:
     third.ClearField("source")
     third.pipelineSize = first.pipelineSize
     third.storageType, third.storageId = ARCHIVE, "DS-2"
+    third.pinning = False
     assert write_plan(second, POOL.pool).for_next() == third
 
 

@@ -1,6 +1,6 @@
 """A whole cluster of ours, and Hadoop's own programs for administrators run against it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ DFSADMIN = "hdfs.tools.DFSAdmin"
 SHELL = "fs.FsShell"
 DFSCK = "hdfs.tools.DFSck"
 CACHE_ADMIN = "hdfs.tools.CacheAdmin"
+STORAGE_POLICY_ADMIN = "hdfs.tools.StoragePolicyAdmin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,22 @@ class OurCluster:
 
     def run(self, program: str, *words: str) -> Ran:
         """Run a program below ``org.apache.hadoop`` in the JVM, as its ``main`` would."""
+        tool = self.hadoop.hadoop
+        for name in program.split("."):
+            tool = getattr(tool, name)
+        return self._caught(lambda: tool(self.configuration()).run(self.hadoop.strings(*words)))
+
+    def run_hidden(self, name: str, *words: str, more: Mapping[str, str] | None = None) -> Ran:
+        """Run a program whose class, with its whole name, is not public."""
+        jvm = self.hadoop.gateway.jvm
+        found = jvm.java.lang.Class.forName(name)
+        made = found.getDeclaredConstructor(self.hadoop.array(jvm.java.lang.Class, []))
+        made.setAccessible(True)
+        tool = made.newInstance(self.hadoop.array(jvm.java.lang.Object, []))
+        run, configuration = self.hadoop.hadoop.util.ToolRunner.run, self.configuration(more)
+        return self._caught(lambda: run(configuration, tool, self.hadoop.strings(*words)))
+
+    def _caught(self, run: Callable[[], int]) -> Ran:
         jvm = self.hadoop.gateway.jvm
         system, caught = jvm.java.lang.System, jvm.java.io.ByteArrayOutputStream()
         out, err = system.out, system.err
@@ -48,10 +65,7 @@ class OurCluster:
         system.setOut(stream)
         system.setErr(stream)
         try:
-            tool = self.hadoop.hadoop
-            for name in program.split("."):
-                tool = getattr(tool, name)
-            status = tool(self.configuration()).run(self.hadoop.strings(*words))
+            status = run()
         finally:
             system.setOut(out)
             system.setErr(err)

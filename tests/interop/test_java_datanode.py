@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from datanode.process.node import DataNode
+from namenode_sim.blocks.recheck_queue import DeleteHint
 from namenode_sim.datanode_protocol.drain_check import read_page
 from namenode_sim.datanode_protocol.keeper import KeeperRules
 from namenode_sim.datanodes.draining import (
@@ -184,7 +185,7 @@ async def taken_over(hadoop: Hadoop, folder: Path, rules: KeeperRules) -> AsyncI
         await seen(lambda: is_confirmed(former))
         running.enter_context(deletions_held_up(hadoop, held))
         former.apply(ops.SetReplication(PATH, 1))
-        note_hint(former.cluster, ID, node.id.uuid)
+        note_hint(former.cluster, ID, DeleteHint(node.id.uuid, ""))
         await seen(held.hasBegun)
         former.become(Role.CLOSING, Role.STANDBY)
         active.apply(ops.SetReplication(PATH, 1), ops.StartLogSegment())

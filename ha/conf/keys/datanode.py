@@ -80,6 +80,27 @@ CACHE_REPORT_INTERVAL = Key(
     _G,
     "DataNodes report so often which blocks they have in memory",
 )
+BALANCE_BANDWIDTH = Key(
+    "dfs.datanode.balance.bandwidthPerSec",
+    size,
+    "100m",
+    _G,
+    "bytes a second of all moves that a balancer or mover has ordered here",
+)
+BALANCE_MOVES = Key(
+    "dfs.datanode.balance.max.concurrent.moves",
+    whole(at_least=1),
+    "100",
+    _G,
+    "so many of these moves at once; more are refused",
+)
+BLOCK_PINNING = Key(
+    "dfs.datanode.block-pinning.enabled",
+    flag,
+    "false",
+    _G,
+    "replicas on a DataNode that their writer named as a favored one are not moved away from it",
+)
 BLOCK_TOKENS = Key(
     "dfs.block.access.token.enable",
     flag,

@@ -37,9 +37,8 @@ _REASONS: Mapping[str, str] = {
         dfs.namenode.list.cache.pools.num.responses
         dfs.namenode.max-lock-hold-to-release-lease-ms""",
     _NOT_OF_FILES: """
-        dfs.data.transfer.protection dfs.datanode.balance.bandwidthPerSec
-        dfs.datanode.data.dir.perm dfs.datanode.handler.count dfs.datanode.https.address
-        dfs.datanode.keytab.file dfs.datanode.kerberos.principal
+        dfs.data.transfer.protection dfs.datanode.data.dir.perm dfs.datanode.handler.count
+        dfs.datanode.https.address dfs.datanode.keytab.file dfs.datanode.kerberos.principal
         dfs.datanode.use.datanode.hostname
         dfs.namenode.avoid.read.stale.datanode dfs.namenode.avoid.write.stale.datanode
         dfs.namenode.blocks.per.postponedblocks.rescan

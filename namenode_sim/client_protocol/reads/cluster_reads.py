@@ -150,6 +150,28 @@ def upgrade_status(
     return calls.UpgradeStatusResponseProto(upgradeFinalized=True)
 
 
+def rolling_upgrade(
+    scene: Scene, request: calls.RollingUpgradeRequestProto
+) -> calls.RollingUpgradeResponseProto:
+    """Return since when a rolling upgrade runs, if one does; it is not begun or ended here."""
+    check_superuser(scene.caller)
+    if request.action != calls.RollingUpgradeActionProto.QUERY:
+        raise errors.FsError(
+            UNSUPPORTED_OPERATION, "this NameNode begins and ends no rolling upgrade"
+        )
+    started = scene.namespace.rolling_upgrade_start
+    if started is None:
+        return calls.RollingUpgradeResponseProto()
+    return calls.RollingUpgradeResponseProto(
+        rollingUpgradeInfo=calls.RollingUpgradeInfoProto(
+            status=calls.RollingUpgradeStatusProto(blockPoolId=scene.cluster.pool),
+            startTime=started,
+            finalizeTime=0,
+            createdRollbackImages=False,
+        )
+    )
+
+
 def msync(_: Scene, __: calls.MsyncRequestProto) -> calls.MsyncResponseProto:
     """Do nothing: every answer is as new as the active's state."""
     return calls.MsyncResponseProto()

@@ -12,6 +12,8 @@ import ha.elector
 import ha.notices
 from datanode.process.operator_calls import OperatorCalls
 from datanode.process.rpc_services import DataNodeRpcServices
+from datanode.transfers.balance_throttle import MoveRules
+from datanode.transfers.moves import Moves
 from ha.conf.keys.security import Mode
 from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.http.probes import RoleSeen
@@ -31,6 +33,7 @@ from journal.node.faces.transfer import SegmentServer
 from journal.proto import journal_pb2 as pb
 from namenode_sim.checkpoint.image_receive import ImageReceiver
 from namenode_sim.datanode_protocol.service import DatanodeService
+from namenode_sim.process.balancer_service import BalancerService
 from namenode_sim.process.client_service import ClientService
 from namenode_sim.process.fsck_route import FsckRoute
 from namenode_sim.process.refresh_service import refresh_protocols
@@ -54,11 +57,15 @@ def _protocols() -> Iterator[RpcProtocol]:
     yield ha_service_protocol(NOTHING)
     yield zkfc_protocol(NOTHING)
     yield journal_witness_protocol(NOTHING)
-    yield namenode_protocol(NOTHING, "hdfs")
+    yield namenode_protocol(NOTHING, NOTHING, BalancerService(client_service.admin()).methods())
     yield datanode.protocol()
     yield datanode.lifeline()
     changes = Reconfiguration(NOTHING, (), NOTHING)
-    of_operators = OperatorCalls(NOTHING, changes, NOTHING).methods()
+    moves = Moves(
+        NOTHING, NOTHING, NOTHING, MoveRules(), "", budget=NOTHING, on_suspicion=NOTHING,
+        on_damaged_source=NOTHING,
+    )  # fmt: skip
+    of_operators = {**OperatorCalls(NOTHING, changes, NOTHING).methods(), **moves.methods()}
     yield from DataNodeRpcServices(NOTHING, NOTHING, of_operators).protocols()
     yield RpcProtocol(RECONFIGURATION_PROTOCOL, changes.methods(NOTHING))
     yield from hadoop_protocols(NOTHING)

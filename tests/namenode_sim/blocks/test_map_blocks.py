@@ -8,7 +8,7 @@ import pytest
 from namenode_sim.blocks import incremental_reports, model
 from namenode_sim.blocks.block_ids import BlockIds
 from namenode_sim.blocks.needed import Priority
-from namenode_sim.blocks.recheck_queue import Recheck
+from namenode_sim.blocks.recheck_queue import DeleteHint, Recheck
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.namespace.changes import BlockChange, BlocksGone, BlocksMoved, ReplicationSet
 from namenode_sim.namespace.state import FIRST_BLOCK_ID, FIRST_GENERATION_STAMP, Counters
@@ -201,7 +201,7 @@ def everywhere(state: BlockState) -> model.Slot:
     state.needed.put(slot, Priority.LOW)
     state.rechecks.postpone(slot)
     state.rechecks.start()
-    state.rechecks.hint(slot, "n1")
+    state.rechecks.hint(slot, DeleteHint("n1", "n2"))
     state.rechecks.wait_for(slot, (model.StorageNumber(0),))
     return slot
 

@@ -1,10 +1,11 @@
 """Blocks that have changed are judged once each, in their order, with what was said of them."""
 
 from namenode_sim.blocks.model import Slot, StorageNumber
-from namenode_sim.blocks.recheck_queue import Recheck, RecheckQueue
+from namenode_sim.blocks.recheck_queue import DeleteHint, Recheck, RecheckQueue
 
 FIRST, SECOND, THIRD = Slot(7), Slot(3), Slot(5)
 STORAGES = (StorageNumber(2), StorageNumber(4))
+HINT, OTHER = DeleteHint("n1", "n3"), DeleteHint("n2", "n3")
 
 
 def started() -> RecheckQueue:
@@ -43,18 +44,18 @@ def test_a_block_that_was_judged_can_be_touched_again() -> None:
 
 def test_what_was_said_of_a_block_is_told_once() -> None:
     touched = started()
-    touched.hint(FIRST, "n1")
-    touched.hint(FIRST, "n2")
+    touched.hint(FIRST, HINT)
+    touched.hint(FIRST, OTHER)
     touched.wait_for(SECOND, STORAGES)
     assert len(touched) == 2
-    assert popped(touched) == [Recheck(FIRST, "n2", ()), Recheck(SECOND, None, STORAGES)]
+    assert popped(touched) == [Recheck(FIRST, OTHER, ()), Recheck(SECOND, None, STORAGES)]
     touched.update([FIRST, SECOND])
     assert popped(touched) == [Recheck(FIRST, None, ()), Recheck(SECOND, None, ())]
 
 
 def test_of_a_block_that_is_gone_nothing_is_left_for_the_next_one_in_its_place() -> None:
     touched = started()
-    touched.hint(FIRST, "n1")
+    touched.hint(FIRST, HINT)
     touched.wait_for(FIRST, STORAGES)
     touched.add(SECOND)
     touched.forget(FIRST)
@@ -67,11 +68,11 @@ def test_of_a_block_that_is_gone_nothing_is_left_for_the_next_one_in_its_place()
 
 def test_a_standby_is_to_judge_nothing() -> None:
     queue = started()
-    queue.hint(FIRST, "n1")
+    queue.hint(FIRST, HINT)
     queue.wait_for(SECOND, STORAGES)
     queue.postpone(THIRD)
     queue.stop()
-    queue.hint(FIRST, "n1")
+    queue.hint(FIRST, HINT)
     queue.wait_for(SECOND, STORAGES)
     queue.add(THIRD)
     assert (len(queue), queue.pop(), list(queue.postponed)) == (0, None, [])

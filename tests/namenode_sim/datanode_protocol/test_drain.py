@@ -8,6 +8,7 @@ import pytest
 import structlog.testing
 
 from datanode.model import Replica
+from namenode_sim.blocks.recheck_queue import DeleteHint
 from namenode_sim.datanode_protocol.errors import PageNotHad
 from namenode_sim.datanode_protocol.keeper import KeeperRules
 from namenode_sim.datanodes.commands import Delete
@@ -172,7 +173,7 @@ def too_many(here: Scene) -> None:
 
 def hinted(here: Scene) -> None:
     too_many(here)
-    note_hint(here.made.cluster, scripted.FIRST, "o")
+    note_hint(here.made.cluster, scripted.FIRST, DeleteHint("o", "j"))
 
 
 def damaged(here: Scene) -> None:

@@ -5,6 +5,7 @@ from typing import Final
 import pytest
 
 from namenode_sim.blocks.model import StorageNumber
+from namenode_sim.blocks.recheck_queue import DeleteHint
 from namenode_sim.datanodes.excess_choice import Candidate, choose_excess
 from namenode_sim.datanodes.model import StorageType
 from namenode_sim.datanodes.storage_policies import BY_NAME
@@ -12,13 +13,36 @@ from namenode_sim.datanodes.storage_policies import BY_NAME
 One = tuple[str, int, float | None]
 """A rack, free bytes, and since when its DataNode is silent, or None."""
 
-CASES: Final[dict[str, tuple[list[One], str | None, int]]] = {
+Asked = tuple[str, str] | None
+"""The DataNode that may lose its replica, and the one that has got one for it."""
+
+CASES: Final[dict[str, tuple[list[One], Asked, int]]] = {
     "the fullest": ([("r", 5, None), ("r", 3, None), ("r", 4, None)], None, 1),
     "of equal ones the first": ([("r", 3, None), ("r", 3, None)], None, 0),
     "the longest silent": ([("r", 1, None), ("r", 9, 50.0), ("r", 9, 40.0)], None, 2),
-    "the one asked to": ([("r", 1, None), ("r", 9, None)], "n1", 1),
+    "the one asked to": ([("r", 1, None), ("r", 9, None)], ("n1", "n0"), 1),
     "not the only one of a rack": ([("r", 1, None), ("s", 2, None), ("s", 3, None)], None, 1),
-    "not even when asked to": ([("r", 1, None), ("s", 2, None), ("s", 3, None)], "n0", 1),
+    "not even when asked to": ([("r", 1, None), ("s", 2, None), ("s", 3, None)], ("n0", "n2"), 1),
+    "the only one of a rack for one on a new rack": (
+        [("r", 5, None), ("s", 2, None), ("t", 9, None)],
+        ("n0", "n2"),
+        0,
+    ),
+    "not the only one of three racks for another of a rack": (
+        [("r", 9, None), ("s", 5, None), ("t", 9, None), ("t", 9, None)],
+        ("n0", "n3"),
+        1,
+    ),
+    "one of a rack that has another, for one of that rack": (
+        [("r", 9, None), ("r", 5, None), ("s", 1, None), ("t", 1, None)],
+        ("n0", "n1"),
+        0,
+    ),
+    "not where the one for it has not come": (
+        [("r", 9, None), ("s", 5, None), ("t", 9, None)],
+        ("n0", "n7"),
+        1,
+    ),
     "the fullest of three racks": (
         [("r", 5, None), ("r", 6, None), ("s", 1, None), ("t", 7, None)],
         None,
@@ -26,14 +50,18 @@ CASES: Final[dict[str, tuple[list[One], str | None, int]]] = {
     ),
     "of equally silent ones the first": ([("r", 9, 40.0), ("r", 1, 40.0)], None, 0),
     "any of three racks": ([("r", 1, None), ("s", 2, None), ("t", 3, None)], None, 0),
-    "any of three when asked to": ([("r", 1, None), ("s", 2, None), ("t", 3, None)], "n2", 2),
+    "any of three when asked to": (
+        [("r", 1, None), ("s", 2, None), ("t", 3, None)],
+        ("n2", "n1"),
+        2,
+    ),
     "one of two racks with one each": ([("r", 2, None), ("s", 1, None)], None, 1),
-    "somebody unknown is asked": ([("r", 5, None), ("r", 3, None)], "n9", 1),
+    "somebody unknown is asked": ([("r", 5, None), ("r", 3, None)], ("n9", "n0"), 1),
 }
 
 
-@pytest.mark.parametrize(("replicas", "hint", "goes"), CASES.values(), ids=CASES)
-def test_one_goes(replicas: list[One], hint: str | None, goes: int) -> None:
+@pytest.mark.parametrize(("replicas", "asked", "goes"), CASES.values(), ids=CASES)
+def test_one_goes(replicas: list[One], asked: Asked, goes: int) -> None:
     candidates = [
         Candidate(
             StorageNumber(number),
@@ -46,6 +74,7 @@ def test_one_goes(replicas: list[One], hint: str | None, goes: int) -> None:
         )
         for number, (rack, remaining, silent) in enumerate(replicas)
     ]
+    hint = None if asked is None else DeleteHint(*asked)
     assert choose_excess(candidates, [StorageType.DISK] * (len(replicas) - 1), hint) == [goes]
 
 
@@ -82,7 +111,7 @@ def test_what_the_policy_does_not_want_goes(types: str, stay: int, gone: list[in
         for number, kind in enumerate(kinds)
     ]
     policy = BY_NAME["ONE_SSD" if StorageType.SSD in kinds else "HOT"]
-    assert choose_excess(candidates, policy.types(stay), "n3") == gone
+    assert choose_excess(candidates, policy.types(stay), DeleteHint("n3", "n0")) == gone
 
 
 MIXED: Final = {

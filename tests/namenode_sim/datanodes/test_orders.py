@@ -300,3 +300,24 @@ def test_replicas_of_a_storage_that_is_gone_are_dropped_in_parts() -> None:
     storage = few.storages["a"].held
     parts = [(few.state.lose_some(storage, 2), len(storage.slots)) for _ in range(4)]
     assert parts == [(2, 3), (2, 1), (1, 0), (0, 0)]
+
+
+# ---- the bandwidth of moves ----
+
+
+def test_a_bandwidth_leaves_once_and_with_the_other_orders() -> None:
+    few = Few("abc")
+    few.block("a", 1)
+    has_to_copy(few, "b")
+    few.nodes["a"].bandwidth_order = 5000
+    copies = commands.Transfer((copy_to(few, "b"),))
+    assert leave(few) == (copies, commands.Bandwidth(5000))
+    assert leave(few) == ()
+    assert leave(few, "b") == ()
+
+
+def test_a_bandwidth_ends_with_the_term() -> None:
+    few = Few("a")
+    few.nodes["a"].bandwidth_order = 5000
+    few.nodes["a"].forget_orders()
+    assert leave(few) == ()

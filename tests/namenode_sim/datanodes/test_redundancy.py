@@ -9,7 +9,6 @@ from namenode_sim.blocks import incremental_reports, safemode
 from namenode_sim.blocks.model import CorruptMark, Reason
 from namenode_sim.blocks.needed import Priority
 from namenode_sim.datanodes.model import Room
-from namenode_sim.datanodes.redundancy import note_hint
 from namenode_sim.namespace import changes
 from tests.namenode_sim.datanodes.few_nodes import BLOCK, LENGTH, STAMP, Few
 
@@ -239,17 +238,6 @@ def test_a_full_report_that_lacks_the_replica_settles_a_postponed_block() -> Non
     few.confirm("b")
     few.work()
     assert (few.losing(), slot in few.state.rechecks.postponed) == ("", False)
-
-
-@pytest.mark.row("B12")
-def test_the_datanode_that_a_balancer_relieves_loses_its_replica() -> None:
-    few = Few("abcd")
-    few.block("abc", expected=3)
-    few.work()
-    few.received("d")
-    note_hint(few.cluster, BLOCK, "b")
-    few.work()
-    assert few.losing() == "b"
 
 
 @pytest.mark.row("B15")

@@ -9,7 +9,7 @@ import pytest
 from journal.model import TxId
 from namenode_sim.blocks import incremental_reports, safemode
 from namenode_sim.blocks.needed import Priority
-from namenode_sim.blocks.recheck_queue import Recheck
+from namenode_sim.blocks.recheck_queue import DeleteHint, Recheck
 from namenode_sim.datanode_protocol.upkeep import Upkeep
 from namenode_sim.datanodes.redundancy import Redundancy, note_hint
 from namenode_sim.datanodes.redundancy_check import RedundancyRules
@@ -226,9 +226,10 @@ def test_a_hint_is_kept_by_the_active_for_its_blocks(active: bool, block_id: int
     few.work()
     if not active:
         few.state.demote()
-    note_hint(few.cluster, block_id, "a")
+    hint = DeleteHint("a", "b")
+    note_hint(few.cluster, block_id, hint)
     touch = few.state.rechecks.pop()
-    kept = Recheck(slot, "a", ()) if active and block_id == BLOCK else None
+    kept = Recheck(slot, hint, ()) if active and block_id == BLOCK else None
     assert touch == kept
 
 

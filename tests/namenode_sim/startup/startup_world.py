@@ -13,6 +13,7 @@ from pathlib import Path
 from ha.conf.configuration import Configuration, load_configuration
 from ha.daemon.http.endpoint import Endpoint
 from ha.rpc.server import RpcServer
+from ha.service.reconfiguration import check_is
 from journal.model import JournalId, NamespaceInfo, TxId
 from journal.reader.reader import JournalReader
 from journal.writer.writer import QuorumWriter
@@ -164,7 +165,7 @@ def write_site(conf_dir: Path, site: Mapping[str, str]) -> None:
 @asynccontextmanager
 async def peer(facts: Facts, directory: Path) -> AsyncIterator[list[str]]:
     """Run another NameNode as a bootstrap sees it; yield the overrides that point to it."""
-    rpc = RpcServer([namenode_protocol(lambda: facts, getpass.getuser())])
+    rpc = RpcServer([namenode_protocol(lambda: facts, check_is(getpass.getuser()))])
     images = ImageServer(facts.namespace, lambda: [directory])
     http = Endpoint(status=dict, healthy=lambda: None, routes=images.routes)
     async with contextlib.AsyncExitStack() as stack:

@@ -28,6 +28,7 @@ from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import DATANODE_PROTOCOL
 from ha.rpc.protocol import Call
 from namenode_sim.datanodes.commands import (
+    Bandwidth,
     Cache,
     Command,
     Copy,
@@ -88,8 +89,8 @@ class Executor:
             case Recover(blocks=recoveries):
                 for recovery in recoveries:
                     self._life.spawn(self._recover(who, recovery))
-            case Cache() | Uncache():
-                pass  # no memory is simulated
+            case Cache() | Uncache() | Bandwidth():
+                pass  # no memory and no speed is simulated
 
     async def _copy(self, order: Copy) -> None:
         life, what = self._life, block(order.block_id, order.stamp)

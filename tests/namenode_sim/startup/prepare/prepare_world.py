@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ha.daemon.http.endpoint import Endpoint
 from ha.rpc.server import RpcServer
+from ha.service.reconfiguration import check_is
 from journal.links.quorum_call import ask_once
 from journal.model import NamespaceInfo, TxId
 from namenode_sim.startup.prepare.carry_out import Permission, Step, prepare
@@ -70,7 +71,7 @@ class Pair:
     ) -> None:
         namespace = told or self.namespace(n)
         facts = Facts(namespace, TxId(0), TxId(0), upgrade_finalized=True, rolling_upgrade=False)
-        rpc = RpcServer([namenode_protocol(lambda: facts, getpass.getuser())])
+        rpc = RpcServer([namenode_protocol(lambda: facts, check_is(getpass.getuser()))])
         images = ImageServer(namespace, lambda: [self.directories(n)[0]])
         http = Endpoint(status=dict, healthy=lambda: None, routes=images.routes)
         await rpc.start("127.0.0.1", self._ports[n])
