@@ -215,7 +215,7 @@ class _Parts:
             storage.namespace_info,
             str(place.address.rpc),
             storage.newest_txid,
-            keeper.safe_mode.tip,
+            keeper,
         )
         shown = (place, namenode, face, copies, beans, keeper.summary)
         page = StatusPage(*shown, started_at=started_at, checkpoints=checkpoints)

@@ -1,11 +1,8 @@
-"""``/jmx``: what tools made for Hadoop's NameNode look for, under its names.
-
-Three beans with those attributes that mean something here; there are no DataNodes to count.
-"""
+"""``/jmx``: what tools made for Hadoop's NameNode look for, under its names."""
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Final
 from urllib.parse import parse_qs
@@ -13,11 +10,13 @@ from urllib.parse import parse_qs
 from ha.daemon.http.pages import PageAnswer, json_answer
 from ha.daemon.version import version
 from journal.model import NamespaceInfo
+from namenode_sim.datanode_protocol.keeper import Keeper
+from namenode_sim.process.block_beans import block_beans
 from namenode_sim.term.namenode import NameNode
 from namenode_sim.term.role import Role
 
 _PREFIX: Final = "Hadoop:service=NameNode,name="
-Bean = Mapping[str, object]
+Bean = dict[str, object]
 
 
 class NameNodeBeans:
@@ -29,10 +28,10 @@ class NameNodeBeans:
         info: NamespaceInfo,
         address: str,
         checkpointed: Callable[[], int],
-        safe_mode_tip: Callable[[], str] = str,
+        keeper: Keeper,
     ) -> None:
         """Take the client RPC's ``address``; ``checkpointed``: the newest image's last edit."""
-        self._safe_mode_tip = safe_mode_tip
+        self._keeper = keeper
         self._namenode = namenode
         self._info = info
         self._address = address
@@ -43,7 +42,11 @@ class NameNodeBeans:
 
     def page(self, query: str) -> PageAnswer:
         asked = parse_qs(query).get("qry", ["*:*"])[-1].replace("*:*", "*")
-        beans = [bean for bean in self._beans() if fnmatchcase(str(bean["name"]), asked)]
+        rules, pending = self._keeper.rules, len(self._keeper.upkeep.redundancy.pending)
+        more = dict(block_beans(self._keeper.cluster, rules.liveness, pending, time.monotonic()))
+        beans = [bean | more.pop(_name(bean), {}) for bean in self._beans()]
+        beans += [{"name": f"{_PREFIX}{name}"} | found for name, found in more.items()]
+        beans = [bean for bean in beans if fnmatchcase(str(bean["name"]), asked)]
         return json_answer({"beans": beans})
 
     def _role_changed(self, role: Role) -> None:
@@ -85,8 +88,12 @@ class NameNodeBeans:
                 "ClusterId": self._info.cluster_id,
                 "BlockPoolId": self._info.block_pool_id,
                 "SoftwareVersion": f"nnha {version()}",
-                "Safemode": self._safe_mode_tip(),
+                "Safemode": self._keeper.safe_mode.tip(),
                 "NNStartedTimeInMillis": self._started_millis,
                 "JournalTransactionInfo": json.dumps(transactions),
             },
         )
+
+
+def _name(bean: Bean) -> str:
+    return str(bean["name"]).removeprefix(_PREFIX)
