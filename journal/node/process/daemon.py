@@ -262,6 +262,6 @@ async def _prepare(endpoint: Endpoint, node: JournalNode) -> None:
 
     The first to fetch one may be a NameNode in the middle of a failover.
     """
-    while not any(owner.state.last_written for owner in node.owners()):  # noqa: ASYNC110 - pure state
+    while not any(owner.state.last_written > 0 for owner in node.owners()):  # noqa: ASYNC110 - pure state
         await asyncio.sleep(PREPARE_SECONDS)
     await endpoint.prepare()

@@ -16,7 +16,7 @@ from tests.journal.node.process import JID, NodeClient, Refused, node_and_client
 
 HOST = "127.0.0.1"
 SEGMENTS = 2
-BATCHES = 30
+BATCHES = 12
 
 
 class LaneWriter:
