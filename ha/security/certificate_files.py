@@ -78,12 +78,6 @@ def read_authority(folder: Path) -> Pair:
     return Pair((folder / CA).read_bytes(), (folder / CA_KEY).read_bytes())
 
 
-def home_of(base: Path, role: str) -> Path:
-    """Return the folder of a role's certificate: ``base/ROLE``, else ``base`` itself."""
-    own = base / role
-    return own if own.is_dir() or not (base / CERT).exists() else base
-
-
 def revoked_lines(text: str) -> frozenset[str]:
     """Parse a list of revocations: serials in lower-case hex, and names as URIs.
 

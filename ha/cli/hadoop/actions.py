@@ -19,6 +19,7 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.keys import cluster as keys
 from ha.conf.topology import HostPort, NameNodeAddress, namenodes, nameservice_of
 from ha.console.exit_codes import DONE, HADOOP_FAILURE, OUTCOME_UNKNOWN
+from ha.console.options import confirmed
 from ha.service import errors
 from ha.service.client import ServiceClient
 from ha.service.model import RequestSource, ServiceState
@@ -312,18 +313,7 @@ def _confirmed() -> bool:
         "You may abort safely by answering 'n' or hitting ^C now.\n",
         err=True,
     )
-    while True:
-        click.echo("Are you sure you want to continue? (Y or N) ", err=True, nl=False)
-        answer = sys.stdin.readline()
-        match answer.strip().lower():
-            case "y" | "yes":
-                return True
-            case "n" | "no":
-                return False
-            case _ if not answer:
-                return False  # the end of input is a no; Hadoop asks for ever
-            case _:
-                continue
+    return confirmed("Are you sure you want to continue? (Y or N) ")
 
 
 async def _surely_not_active(node: NameNodeAddress) -> bool:

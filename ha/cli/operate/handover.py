@@ -72,14 +72,15 @@ class HandOver:
         except errors.AccessDenied as failure:
             return self._denied(failure)
         except errors.ServiceUnreachable as failure:
-            return await self._after_silence(str(failure))
+            told, more = f"stopped answering ({failure});", "; the hand-over may still happen"
+            return await self._unless_seen(told, more)
         except errors.ServiceRefused as failure:
             if str(failure).startswith(errors.NO_ZOOKEEPER_TO_ASK):
                 return await self._not_begun(str(failure))
             return await self._after_refusal(str(failure))
         finally:
             await client.close()
-        return await self._after_success()
+        return await self._unless_seen("says that it is done, but")
 
     async def without_active(self) -> Ending:
         """Fail over without an active: the others leave the election, and the target joins it."""
@@ -110,17 +111,14 @@ class HandOver:
 
     # -- what became of it -------------------------------------------------------------------------
 
-    async def _after_success(self) -> Ending:
+    async def _unless_seen(self, told: str, more: str = "") -> Ending:
+        """Report the hand-over as done if the NameNodes show it, else as unknown."""
         states = await self._watch(lambda found: _active(found) == self._plan.target)
         if _active(states) == self._plan.target:
             return self._done(states)
-        return self._ending(
-            states,
-            CommandOutcome.UNKNOWN,
-            Code.OUTCOME_UNKNOWN,
-            f"the ZKFC of {self._plan.target} says that it is done, but {_in_words(states)}",
-            LOOK,
-        )
+        message = f"the ZKFC of {self._plan.target} {told} {_in_words(states)}{more}"
+        outcome, code = CommandOutcome.UNKNOWN, Code.OUTCOME_UNKNOWN
+        return self._ending(states, outcome, code, message, LOOK)
 
     async def _after_refusal(self, reason: str) -> Ending:
         """Report a hand-over that failed half-way, and which NameNode is active now."""
@@ -144,19 +142,6 @@ class HandOver:
             Code.ZOOKEEPER_UNREACHABLE,
             f"the ZKFC of {self._plan.target} {reason}; {_in_words(states)}",
             "restore ZooKeeper, no failover is possible without it; nnha doctor",
-        )
-
-    async def _after_silence(self, reason: str) -> Ending:
-        states = await self._watch(lambda found: _active(found) == self._plan.target)
-        if _active(states) == self._plan.target:
-            return self._done(states)
-        return self._ending(
-            states,
-            CommandOutcome.UNKNOWN,
-            Code.OUTCOME_UNKNOWN,
-            f"the ZKFC of {self._plan.target} stopped answering ({reason}); {_in_words(states)}; "
-            "the hand-over may still happen",
-            LOOK,
         )
 
     def _done(self, states: "States") -> Ending:

@@ -6,24 +6,15 @@ from ha.cli.operate.plan import handover
 from ha.cli.operate.plan.notice_results import not_automatic
 from ha.cluster.candidates import candidates_of, ranked, until
 from ha.cluster.view import ClusterView
-from ha.console.result import Code, CommandOutcome, Ending
+from ha.console.result import Code, Ending
 
 
 def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending | None:
     """Return why the node cannot be drained now, or its drain not ended; None if it can."""
     if not view.automatic_failover:
         return not_automatic("drain")
-    if view.is_silent:
-        return _silent(view, node, "nothing is known of the cluster")
-    if view.namenode(node) is None:
-        names = ", ".join(row.namenode for row in view.namenodes)
-        return _refused(
-            view,
-            node,
-            Code.NO_SUCH_NODE,
-            f"there is no NameNode {node} in {view.nameservice}: it has {names}",
-            "",
-        )
+    if (unknown := handover.unknown_cluster(view, "drain", node)) is not None:
+        return unknown
     if ends or anyway or not may_have_to_hand_over(view, node):
         return None
     if view.pause is not None:
@@ -46,10 +37,10 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
         )
         return dataclasses.replace(ending, reasons=handover.judged(view, ""))
     if handover.doubts_journal(view):
-        return _silent(view, node, handover.JOURNAL_UNKNOWN)
+        return handover.no_answer(view, "drain", node, handover.JOURNAL_UNKNOWN)
     if not ranked(view) and any(one.unknown for one in candidates_of(view) if one.namenode != node):
         told = f"whether a NameNode can take over from {node} is not known"
-        return _silent(view, node, told)
+        return handover.no_answer(view, "drain", node, told)
     if not ranked(view):
         return _refused(
             view,
@@ -74,29 +65,5 @@ def _active_or_holder(view: ClusterView, node: str) -> str:
     return f"{node} holds the lock and does not say whether it is active"
 
 
-def _silent(view: ClusterView, node: str, told: str) -> Ending:
-    """Return the ending after silence, which is no refusal: a silent process may only be slow."""
-    silent = ", ".join(view.silent) or "a process"
-    ending = _refused(
-        view,
-        node,
-        Code.NO_ANSWER,
-        f"{told}: {silent} gave no answer in {view.limit_seconds:g} s",
-        f"ask again with more time: nnha drain {node} --timeout 30",
-    )
-    return dataclasses.replace(ending, outcome=CommandOutcome.UNREACHABLE)
-
-
 def _refused(view: ClusterView, node: str, code: Code, message: str, hint: str) -> Ending:
-    active = None if view.active is None else view.active.namenode
-    return Ending(
-        "drain",
-        CommandOutcome.REFUSED,
-        code,
-        message,
-        hint=hint,
-        target=node,
-        active_before=active,
-        active_now=active,
-        reasons=handover.judged(view, "switchover"),
-    )
+    return handover.refusal(view, "drain", code, message, hint=hint, target=node)

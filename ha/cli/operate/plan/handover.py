@@ -42,9 +42,9 @@ def plan_switchover(view: ClusterView, target: str | None) -> HandoverPlan | End
         return _planned(view, target, unheard.namenode, unheard=True)
     actives = view.actives
     if not actives and _active_may_be_found_later(view):
-        return _no_answer(view, "switchover", target, "which NameNode is active is not known")
+        return no_answer(view, "switchover", target, "which NameNode is active is not known")
     if not actives:
-        return _refusal(
+        return refusal(
             view,
             "switchover",
             Code.NO_ACTIVE,
@@ -70,7 +70,7 @@ def _planned(
 ) -> HandoverPlan | Ending:
     """Plan from ``active`` to ``target`` or to the best candidate, if it may become active."""
     if lacks_journal(view):
-        ending = _refusal(
+        ending = refusal(
             view,
             "switchover",
             Code.NO_CANDIDATE,
@@ -81,15 +81,15 @@ def _planned(
         )
         return dataclasses.replace(ending, reasons=judged(view, ""))
     if doubts_journal(view):
-        return _no_answer(view, "switchover", target, JOURNAL_UNKNOWN)
+        return no_answer(view, "switchover", target, JOURNAL_UNKNOWN)
     candidates = ranked(view)
     if target is None and candidates:
         target = candidates[0].namenode
     if target is None and any(one.unknown for one in candidates_of(view) if not one.active):
         told = f"whether a NameNode can take over from {active} is not known"
-        return _no_answer(view, "switchover", target, told)
+        return no_answer(view, "switchover", target, told)
     if target is None:
-        return _refusal(
+        return refusal(
             view,
             "switchover",
             Code.NO_CANDIDATE,
@@ -141,7 +141,7 @@ def plan_failover(view: ClusterView, target: str) -> HandoverPlan | Ending:
     if unusable is not None:
         return unusable
     if view.active is not None:
-        return _refusal(
+        return refusal(
             view,
             "failover",
             Code.ACTIVE_PRESENT,
@@ -152,7 +152,7 @@ def plan_failover(view: ClusterView, target: str) -> HandoverPlan | Ending:
         )
     unheard = _silent_lock_holder(view)
     if unheard is not None and unheard.silent and unheard.namenode != target:
-        return _refusal(
+        return refusal(
             view,
             "failover",
             Code.ACTIVE_PRESENT,
@@ -162,7 +162,7 @@ def plan_failover(view: ClusterView, target: str) -> HandoverPlan | Ending:
             hint=f"nnha switchover {target}",
         )
     if view.pause is not None:
-        return _refusal(
+        return refusal(
             view,
             "failover",
             Code.PAUSED,
@@ -181,7 +181,7 @@ def plan_failover(view: ClusterView, target: str) -> HandoverPlan | Ending:
 
 def _without_zookeeper(view: ClusterView, target: str) -> Ending:
     """Refuse: neither we nor the target's ZKFC reach ZooKeeper, so no election can be won."""
-    ending = _refusal(
+    ending = refusal(
         view,
         "failover",
         Code.ZOOKEEPER_UNREACHABLE,
@@ -209,12 +209,13 @@ def _reason(one: Candidate, command: str) -> Reason:
     return Reason(one.namenode, one.why_not(), one.what_helps())
 
 
-def _unusable(view: ClusterView, command: str, target: str | None) -> Ending | None:
+def unknown_cluster(view: ClusterView, command: str, target: str | None) -> Ending | None:
+    """Return the ending where no process has answered, or there is no such NameNode."""
     if view.is_silent:
-        return _no_answer(view, command, target, "nothing is known of the cluster")
+        return no_answer(view, command, target, "nothing is known of the cluster")
     if target is not None and view.namenode(target) is None:
         names = ", ".join(row.namenode for row in view.namenodes)
-        return _refusal(
+        return refusal(
             view,
             command,
             Code.NO_SUCH_NODE,
@@ -222,9 +223,15 @@ def _unusable(view: ClusterView, command: str, target: str | None) -> Ending | N
             target=target,
             hint=f"nnha {command} with one of {names}",
         )
+    return None
+
+
+def _unusable(view: ClusterView, command: str, target: str | None) -> Ending | None:
+    if (unknown := unknown_cluster(view, command, target)) is not None:
+        return unknown
     if not view.automatic_failover:
         names = " ".join(row.namenode for row in view.namenodes[:2])
-        return _refusal(
+        return refusal(
             view,
             command,
             Code.NOT_AUTOMATIC,
@@ -234,7 +241,7 @@ def _unusable(view: ClusterView, command: str, target: str | None) -> Ending | N
         )
     actives = view.actives
     if len(actives) > 1:
-        return _refusal(
+        return refusal(
             view,
             command,
             Code.TWO_ACTIVE,
@@ -249,8 +256,8 @@ def _unusable(view: ClusterView, command: str, target: str | None) -> Ending | N
 def _unfit(view: ClusterView, command: str, target: str) -> Ending:
     if target in [one.namenode for one in candidates_of(view) if one.unknown]:
         told = f"whether {target} can take over is not known"
-        return _no_answer(view, command, target, told)
-    return _refusal(
+        return no_answer(view, command, target, told)
+    return refusal(
         view,
         command,
         Code.CANDIDATE_UNFIT,
@@ -260,10 +267,10 @@ def _unfit(view: ClusterView, command: str, target: str) -> Ending:
     )
 
 
-def _no_answer(view: ClusterView, command: str, target: str | None, told: str) -> Ending:
+def no_answer(view: ClusterView, command: str, target: str | None, told: str) -> Ending:
     """Return the ending after silence, which is no refusal: a silent process may only be slow."""
     return dataclasses.replace(
-        _refusal(
+        refusal(
             view,
             command,
             Code.NO_ANSWER,
@@ -277,7 +284,7 @@ def _no_answer(view: ClusterView, command: str, target: str | None, told: str) -
     )
 
 
-def _refusal(
+def refusal(
     view: ClusterView,
     command: str,
     code: Code,
@@ -286,6 +293,7 @@ def _refusal(
     hint: str,
     target: str | None = None,
 ) -> Ending:
+    """Return the ending of a command that is refused, with a reason for each NameNode."""
     active = None if view.active is None else view.active.namenode
     nobody = active is None and _silent_lock_holder(view) is None
     return Ending(
