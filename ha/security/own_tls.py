@@ -5,8 +5,6 @@ anything is called; without one, calls go out in plain.
 """
 
 import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,17 +57,6 @@ def act_as(files: "TlsFiles | None", mode: Mode) -> None:
     """Call others under this certificate from now on."""
     global _own
     _own = None if files is None else OwnTls(files, plain_too=mode is Mode.PERMISSIVE)
-
-
-@contextmanager
-def acting_as(files: "TlsFiles", mode: Mode = Mode.AUTO) -> Iterator[None]:
-    """Call others under this certificate for a while."""
-    global _own
-    before, _own = _own, OwnTls(files, plain_too=mode is Mode.PERMISSIVE)
-    try:
-        yield
-    finally:
-        _own = before
 
 
 def own_tls() -> OwnTls | None:

@@ -20,7 +20,6 @@ from ha.security.caller import Role
 from ha.security.certificate_files import CA, REVOKED, replace
 from ha.security.certificates import CertificateRequest, now
 from ha.security.names import CertifiedName
-from ha.security.own_tls import acting_as
 from ha.security.tls_files import TlsFiles
 from journal.errors import JournalError
 from journal.links.grpc_link import GrpcLink
@@ -28,6 +27,7 @@ from journal.messages import namespace_message
 from journal.model import TxId
 from journal.proto import journal_pb2 as pb
 from journal.writer.writer import QuorumWriter
+from tests.ha.security.acting import acting_as
 from tests.ha.security.authority import LOCAL, Authority
 from tests.journal.writer.journal_cluster import JOURNAL, NAMESPACE, QUICK, edit
 from tests.security.strangers import SECONDS, Daemon, daemon

@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
 
-from ha.security.own_tls import acting_as
 from journal.model import TxId
 from journal.writer.writer import QuorumWriter
+from tests.ha.security.acting import acting_as
 from tests.ha.security.authority import Authority
 from tests.journal.node.process import until
 from tests.journal.writer.journal_cluster import edit

@@ -15,7 +15,6 @@ from ha.rpc.java_names import HA_SERVICE_PROTOCOL, NAMENODE_PROTOCOL
 from ha.rpc.proto import ha_service_pb2 as ha
 from ha.security.caller import Role
 from ha.security.certificates import now
-from ha.security.own_tls import acting_as
 from ha.security.tls_files import TlsFiles
 from ha.service.zkfc_client import ZkfcClient
 from hadoop.proto import namenode_protocol_pb2 as peers
@@ -26,6 +25,7 @@ from namenode_sim.checkpoint.image_upload import UploadFailed, upload_image
 from namenode_sim.image.files import image_name
 from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.namespace import Namespace
+from tests.ha.security.acting import acting_as
 from tests.ha.security.authority import Authority
 from tests.journal.writer.journal_cluster import JOURNAL, NAMESPACE
 from tests.needs import OTHER_USER

@@ -14,6 +14,7 @@ import click
 from ha.cli.hadoop.direct_access import DirectAccess
 from ha.cli.hadoop.java_address import java_host, java_name
 from ha.cli.hadoop.manual_failover import FailoverFailed, Force, OutcomeUnknown, fail_over
+from ha.cli.operate.handover import patience_seconds
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import cluster as keys
@@ -29,7 +30,6 @@ OTHERS_STATUS_SECONDS = 5.0
 """Hadoop's limit for asking each other NameNode before one is made active by hand."""
 TRANSITION_SECONDS = 600.0
 """Hadoop waits for ever here; nothing of ours does."""
-SERVER_SLACK_SECONDS = 5.0
 
 
 class IllegalArgument(Exception):
@@ -230,13 +230,8 @@ async def _change(
 
 
 async def _graceful_failover(asked: Asked, target: NameNodeAddress) -> int:
-    configuration = asked.configuration
     # Hadoop's client gives up before its server does, and reports a success as a failure.
-    seconds = (
-        configuration.get(keys.NEW_ACTIVE_TIMEOUT)
-        + 2 * configuration.get(keys.GRACEFUL_FENCE_TIMEOUT)
-        + SERVER_SLACK_SECONDS
-    )
+    seconds = patience_seconds(asked.configuration)
     try:
         seconds_to_connect = asked.check_seconds
         async with (

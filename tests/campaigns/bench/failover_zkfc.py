@@ -9,6 +9,7 @@ import time
 from datetime import datetime
 from pathlib import Path
 
+from deploy.local.cluster.certificates import tls_folder
 from deploy.local.cluster.cluster import Cluster, zkfc_of
 from deploy.local.cluster.layout import NAMENODES
 from deploy.local.cluster.processes import wait_until
@@ -16,6 +17,7 @@ from deploy.local.cluster.state import status
 from deploy.local.demo.stage import Stage
 from deploy.local.workload.phases import PHASES, read_logs
 from deploy.local.workload.trial import Failover, begin, observe, other, settle, the_active
+from ha.conf.keys.security import TLS_DIR
 from ha.zkfc.process.supervisor import QUICK_SECONDS
 from tests import ROOT
 from tests.campaigns.bench.failover_world import JOURNAL_EPOCH, World
@@ -116,8 +118,10 @@ def _supervise(cluster: Cluster) -> float:
     for name in NAMENODES:
         cluster.supervisor.stop(zkfc_of(name))
     for name in NAMENODES:
+        folder = tls_folder(cluster.layout, zkfc_of(name))
+        tls = ("-D", f"{TLS_DIR.name}={folder}") if folder.exists() else ()
         own_id = ("-D", f"dfs.ha.namenode.id={name}")
-        command = cluster.command("zkfc", *own_id, "--supervised")
+        command = cluster.command("zkfc", *own_id, *tls, "--supervised")
         cluster.supervisor.start(zkfc_of(name), command, environment=environment())
         cluster.wait_for_answer(zkfc_of(name))
     active = cluster.wait_for_active()

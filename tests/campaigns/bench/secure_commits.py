@@ -4,12 +4,12 @@ import asyncio
 import statistics
 from contextlib import AsyncExitStack
 
-from ha.security.own_tls import acting_as
 from journal.model import TxId
 from journal.writer.batch_stream import LANE
 from tests.campaigns.bench.load import ReadyOps, measure, percentile, rate
 from tests.campaigns.bench.report import Row
 from tests.campaigns.bench.world import World
+from tests.ha.security.acting import acting_as
 
 RUNS = 9
 SECONDS = 0.8

@@ -33,10 +33,11 @@ from ha.security.certificates import (
     parse,
 )
 from ha.security.names import BadName, CertifiedName, named_by
-from ha.security.own_tls import acting_as, ending_certificates
+from ha.security.own_tls import ending_certificates
 from ha.security.tls_files import TlsFiles
 from tests.ha.cli.test_cluster_view import WELL
 from tests.ha.cli.test_doctor import configured
+from tests.ha.security.acting import acting_as
 from tests.ha.security.authority import Authority
 
 

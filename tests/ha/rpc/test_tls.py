@@ -26,9 +26,9 @@ from ha.security.audit_text import Entry
 from ha.security.caller import Role
 from ha.security.certificates import now
 from ha.security.first_byte import TLS_FIRST_BYTE
-from ha.security.own_tls import acting_as
 from ha.security.tls_files import FINISH, TlsFiles
 from tests.ha.rpc.wire import eventually
+from tests.ha.security.acting import acting_as
 from tests.ha.security.authority import CHECK_SECONDS, Authority, revoke
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop] | None] = {

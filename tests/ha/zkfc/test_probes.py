@@ -22,11 +22,11 @@ from ha.rpc.server import RpcServer
 from ha.security.access_control import AccessControl
 from ha.security.caller import Role
 from ha.security.certificates import now
-from ha.security.own_tls import acting_as
 from ha.security.tls_files import TlsFiles
 from ha.service.ha_service import ha_service_protocol
 from ha.zkfc.witness.core import SilenceVerdict
 from tests.ha.rpc.test_tls import Unwritten
+from tests.ha.security.acting import acting_as
 from tests.ha.security.authority import CHECK_SECONDS, Authority
 from tests.ha.zkfc.test_witness_runner import scene
 from tests.ha.zkfc.toy_namenode import HOST, SharedResource, ToyNameNode

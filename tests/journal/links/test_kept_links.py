@@ -14,7 +14,6 @@ import pytest
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.security.caller import Role
-from ha.security.own_tls import acting_as
 from journal.cli.probe import journal_probe
 from journal.links.configuration import writer_link
 from journal.links.grpc_link import GrpcLink
@@ -27,6 +26,7 @@ from journal.proto import journal_pb2 as pb
 from journal.writer.writer import QuorumWriter
 from namenode_sim.startup.identity import NameNodeIdentity, journal_writer
 from tests.ha.cli.stand_ins import frozen_process
+from tests.ha.security.acting import acting_as
 from tests.ha.security.authority import Authority
 from tests.journal.node.process import until
 from tests.journal.writer.journal_cluster import JOURNAL, NAMESPACE, Nodes, edit, edits

@@ -13,9 +13,9 @@ from ha.conf.keys.security import SECURITY_MODE, TLS_DIR, Mode
 from ha.security.caller import Role
 from ha.security.certificate_files import read_authority
 from ha.security.certificates import now
-from ha.security.own_tls import acting_as
 from ha.security.tls_files import TlsFiles
 from tests.campaigns.soak.faults.hosts import JOURNALNODES, NAMENODES, address, zkfc_of
+from tests.ha.security.acting import acting_as
 
 AGE: Final = timedelta(days=2)
 """Of the certificates: a host whose clock is a day behind must not find that they are to come."""
