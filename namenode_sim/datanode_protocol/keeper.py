@@ -340,6 +340,8 @@ class Keeper:
             metrics.measure(self.cluster, self.rules.liveness, self._clock())
             metrics.UNDRAINED.set(undrained(self.cluster, self.rules.draining))
             metrics.measure_redundancy(self.cluster, self.upkeep.redundancy)
+            if self.cluster.namespace is not None:
+                metrics.measure_limits(self.cluster, self.cluster.namespace)
             metrics.measure_lacking(self._lacking(self._clock()))
             await asyncio.sleep(self.safe_mode.look_again_seconds)
 

@@ -1,8 +1,10 @@
 """What a NameNode counts and times about DataNodes."""
 
+from collections import Counter
 from typing import Final
 
-from prometheus_client import Counter, Gauge, Histogram
+import prometheus_client
+from prometheus_client import Gauge, Histogram
 
 from namenode_sim.blocks.needed import Priority
 from namenode_sim.datanodes.cluster import Cluster
@@ -11,10 +13,38 @@ from namenode_sim.datanodes.liveness import LivenessRules
 from namenode_sim.datanodes.model import AdminState
 from namenode_sim.datanodes.reachable import Lacking
 from namenode_sim.datanodes.redundancy import Redundancy
+from namenode_sim.namespace.caching import pools_of
+from namenode_sim.namespace.inode import INodeDirectory
+from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.namespace.usage import Use
 
 DATANODES = Gauge("nnha_datanodes", "DataNodes that have registered", ["state"])
 LEAVING = Gauge(
     "nnha_datanodes_out_of_service", "DataNodes that leave or have left service, dead ones as well"
+)
+SERVICE_STATES = Gauge(
+    "nnha_datanodes_service", "DataNodes by whether they serve or leave, dead ones too", ["service"]
+)
+BLOCKS_LEFT = Gauge(
+    "nnha_leaving_blocks_left",
+    "Blocks that are not safe yet without the DataNodes that leave, counted for each of these",
+)
+CACHE_BYTES = Gauge(
+    "nnha_cache_directives_bytes",
+    "Bytes that cache directives need, with their replicas, and that are cached",
+    ["what"],
+)
+POOLS_OVER = Gauge(
+    "nnha_cache_pools_over_limit", "Cache pools whose directives need more than the pool may have"
+)
+CACHE_ROOM = Gauge(
+    "nnha_datanodes_cache_bytes",
+    "Memory of live DataNodes for cached blocks: capacity, used",
+    ["what"],
+)
+OVER_QUOTA = Gauge(
+    "nnha_directories_over_quota",
+    "Directories that use more names or space than their quota, of those whose use was asked for",
 )
 SAFE_MODE = Gauge("nnha_safe_mode", "1 while this NameNode is in safe mode")
 SAFE_BLOCKS = Gauge("nnha_safe_blocks", "Complete blocks with enough reported replicas")
@@ -47,6 +77,7 @@ CAPACITY = Gauge(
     "Room of the live DataNodes in service: capacity, used, remaining",
     ["what"],
 )
+NO_USE: Final = Use()
 _WHO: Final = ("datanode", "host")
 MOST_DATANODES: Final = 100
 """The most DataNodes that are shown one by one: the page is written while the event loop waits."""
@@ -70,14 +101,18 @@ REPORT_SECONDS = Histogram(
     ["kind"],
     buckets=(0.001, 0.01, 0.1, 1, 10, 60),
 )
-REPORT_DIFFERENCES = Counter(
+REPORT_DIFFERENCES = prometheus_client.Counter(
     "nnha_report_differences", "Replicas of full reports that were judged one by one"
 )
-MAP_FINDINGS = Counter(
+MAP_FINDINGS = prometheus_client.Counter(
     "nnha_block_map_findings", "Blocks of which two places of the map said different things"
 )
-COMMANDS = Counter("nnha_commands_to_datanodes", "Commands given to DataNodes", ["kind"])
-REFUSED = Counter("nnha_datanode_calls_refused", "Calls of DataNodes that were refused", ["method"])
+COMMANDS = prometheus_client.Counter(
+    "nnha_commands_to_datanodes", "Commands given to DataNodes", ["kind"]
+)
+REFUSED = prometheus_client.Counter(
+    "nnha_datanode_calls_refused", "Calls of DataNodes that were refused", ["method"]
+)
 
 
 def measure(cluster: Cluster, liveness: LivenessRules, now: float) -> None:
@@ -89,6 +124,12 @@ def measure(cluster: Cluster, liveness: LivenessRules, now: float) -> None:
     retired = sum(node.is_retired for node in nodes)
     DATANODES.labels("dead").set(len(nodes) - len(alive) - retired)
     LEAVING.set(sum(node.admin is not AdminState.NORMAL for node in nodes))
+    for state in AdminState:
+        count = sum(node.admin is state for node in nodes)
+        SERVICE_STATES.labels(state.name.lower()).set(count)
+    BLOCKS_LEFT.set(sum(node.blocks_left or 0 for node in nodes))
+    CACHE_ROOM.labels("capacity").set(sum(node.cache.capacity for node in alive))
+    CACHE_ROOM.labels("used").set(sum(node.cache.used for node in alive))
     FAILED_VOLUMES.set(sum(node.failed_volumes for node in alive))
     room = cluster.room()
     CAPACITY.labels("capacity").set(room.capacity)
@@ -117,6 +158,27 @@ def _measure_each(cluster: Cluster, liveness: LivenessRules, now: float) -> None
         EACH_BYTES.labels(*who, "capacity").set(sum(room.capacity for room in rooms))
         EACH_BYTES.labels(*who, "used").set(sum(room.used for room in rooms))
         EACH_BYTES.labels(*who, "remaining").set(sum(room.remaining for room in rooms))
+
+
+def measure_limits(cluster: Cluster, namespace: Namespace) -> None:
+    """Show what cache directives need and have, and how many pools and quotas are exceeded."""
+    needed, pools = Counter[str](), pools_of(namespace)
+    cached = 0
+    for directive, found in cluster.cache.counted.values():
+        needed[directive.pool] += found.bytes_needed
+        cached += found.bytes_cached
+    CACHE_BYTES.labels("needed").set(needed.total())
+    CACHE_BYTES.labels("cached").set(cached)
+    POOLS_OVER.set(sum(name in pools and pools[name].limit < of for name, of in needed.items()))
+    usage, inodes = namespace.tree.usage, namespace.tree.inodes
+    over = 0
+    for number, use in usage.live.items():
+        directory, kept = inodes.get(number), usage.held.get(number, NO_USE)
+        if isinstance(directory, INodeDirectory):
+            names, space = use.names + kept.names, use.space() + kept.space()
+            quotas = directory.quotas
+            over += 0 <= quotas.namespace < names or 0 <= quotas.space < space
+    OVER_QUOTA.set(over)
 
 
 def measure_redundancy(cluster: Cluster, redundancy: Redundancy) -> None:
