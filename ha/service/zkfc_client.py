@@ -105,10 +105,6 @@ class ZkfcClient:
                 deadline_seconds=deadline_seconds,
             )
 
-    async def wait_closed(self) -> Exception:
-        """Wait until the controller's end of the connection is gone, and say why."""
-        return await self._connection.wait_closed()
-
     async def close(self) -> None:
         """Hang up."""
         await self._connection.close()

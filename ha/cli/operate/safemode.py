@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import Final
 
 import click
@@ -30,24 +29,22 @@ POLL_SECONDS: Final = 1.0
 _ACTIONS: Final = {"get": 3, "enter": 2, "leave": 1, "wait": 3, "forceExit": 4}
 """What is sent: Hadoop's SafeModeActionProto.  An Int32Value is the same bytes as its request."""
 _ASKING: Final = ("get", "wait")
-
-
-class _Kind(Enum):
-    """How a NameNode has answered."""
-
-    AS_WANTED = auto()
-    OTHERWISE = auto()
-    DENIED = auto()
-    REFUSED = auto()
-    UNASKED = auto()
-    SILENT = auto()
-    """Whether it has done what it was asked for is not known."""
+_CODES: Final = {
+    CommandOutcome.UNKNOWN: Code.OUTCOME_UNKNOWN,
+    CommandOutcome.UNREACHABLE: Code.NO_ANSWER,
+    CommandOutcome.UNAUTHORISED: Code.ACCESS_DENIED,
+    CommandOutcome.REFUSED: Code.NOT_SEEN_BY_ALL,
+    CommandOutcome.FAILED: Code.NOT_SEEN_BY_ALL,
+    CommandOutcome.DONE: Code.DONE,
+}
+"""How it ended on a NameNode: the first of these that has come is how the whole has."""
+_FINAL: Final = {CommandOutcome.UNAUTHORISED, CommandOutcome.REFUSED}
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
     namenode: str
-    kind: _Kind
+    outcome: CommandOutcome
     on: bool | None
     text: str
 
@@ -86,10 +83,9 @@ def safemode(
     end, said = time.monotonic() + longest_seconds, ""
     while True:
         answers = event_loop.run(_ask_all(asked, action, place.timeout_seconds))
-        kinds = {one.kind for one in answers}
-        left = end - time.monotonic()
-        refused = kinds & {_Kind.DENIED, _Kind.REFUSED}
-        if action != "wait" or kinds == {_Kind.AS_WANTED} or refused or left <= 0:
+        outcomes, left = {one.outcome for one in answers}, end - time.monotonic()
+        over = outcomes == {CommandOutcome.DONE} or outcomes & _FINAL or left <= 0
+        if action != "wait" or over:
             raise Ended(_ending(action, again, answers))
         if said != (said := "; ".join(f"{one.namenode} {one.text}" for one in answers)):
             click.echo(said, err=True)
@@ -116,16 +112,18 @@ async def _ask(node: NameNodeAddress, action: str, seconds: float) -> _Answer:
             deadline_seconds=seconds,
         )  # fmt: skip
     except RemoteFault as fault:
-        kind = _Kind.DENIED if fault.java_class == ACCESS_CONTROL else _Kind.REFUSED
-        return _Answer(node.namenode, kind, None, fault.reason)
+        denied = fault.java_class == ACCESS_CONTROL
+        outcome = CommandOutcome.UNAUTHORISED if denied else CommandOutcome.REFUSED
+        return _Answer(node.namenode, outcome, None, fault.reason)
     except RpcError as silence:
         nothing_done = isinstance(silence, ConnectFailed) or action in _ASKING
-        kind = _Kind.UNASKED if nothing_done else _Kind.SILENT
-        return _Answer(node.namenode, kind, None, str(silence))
+        outcome = CommandOutcome.UNREACHABLE if nothing_done else CommandOutcome.UNKNOWN
+        return _Answer(node.namenode, outcome, None, str(silence))
     right = action == "get" or told.value is (action == "enter")
     text = await _waits_for(node, seconds) if told.value and action != "enter" else ""
     text = f"{'on' if told.value else 'off'}{text and f': {text}'}"
-    return _Answer(node.namenode, _Kind.AS_WANTED if right else _Kind.OTHERWISE, told.value, text)
+    outcome = CommandOutcome.DONE if right else CommandOutcome.FAILED
+    return _Answer(node.namenode, outcome, told.value, text)
 
 
 async def _waits_for(node: NameNodeAddress, seconds: float) -> str:
@@ -138,27 +136,22 @@ async def _waits_for(node: NameNodeAddress, seconds: float) -> str:
 
 
 def _ending(action: str, again: str, answers: Sequence[_Answer]) -> Ending:
-    kinds = {one.kind for one in answers}
-    answered = kinds & {_Kind.AS_WANTED, _Kind.OTHERWISE}
-    hint = "nnha status"
-    if kinds == {_Kind.AS_WANTED}:
-        outcome, code, hint = CommandOutcome.DONE, Code.DONE, ""
-    elif _Kind.SILENT in kinds:
-        outcome, code = CommandOutcome.UNKNOWN, Code.OUTCOME_UNKNOWN
-        hint = again.replace(action, "get")
-    elif kinds == answered or (answered and action not in _ASKING):
-        outcome, code = CommandOutcome.FAILED, Code.NOT_SEEN_BY_ALL
-    elif _Kind.UNASKED in kinds:
-        outcome, code = CommandOutcome.UNREACHABLE, Code.NO_ANSWER
-    elif _Kind.DENIED in kinds:
-        outcome, code = CommandOutcome.UNAUTHORISED, Code.ACCESS_DENIED
-        hint = f"as the user that runs the NameNodes: {again}"
-    else:
-        outcome, code = CommandOutcome.REFUSED, Code.NOT_SEEN_BY_ALL
-        hint = "nnha fsck /, then nnha safemode forceExit" if action == "leave" else hint
+    outcomes = {one.outcome for one in answers}
+    outcome = next(one for one in _CODES if one in outcomes)
+    answered = outcomes & {CommandOutcome.DONE, CommandOutcome.FAILED}
+    if action not in _ASKING and answered and outcome not in {*answered, CommandOutcome.UNKNOWN}:
+        outcome = CommandOutcome.FAILED  # something was changed
+    hints = {
+        CommandOutcome.DONE: "",
+        CommandOutcome.UNKNOWN: again.replace(action, "get"),
+        CommandOutcome.UNAUTHORISED: f"as the user that runs the NameNodes: {again}",
+    }
+    if action == "leave":
+        hints[CommandOutcome.REFUSED] = "nnha fsck /, then nnha safemode forceExit"
     where = {True: "on at", False: "off at", None: "not known at"}
-    found = {on: ", ".join(one.namenode for one in answers if one.on is on) for on in where}
-    message = ", ".join(f"{where[on]} {names}" for on, names in found.items() if names)
+    names = {on: ", ".join(one.namenode for one in answers if one.on is on) for on in where}
+    message = ", ".join(f"{where[on]} {some}" for on, some in names.items() if some)
     reasons = tuple(Reason(one.namenode, one.text, fit=one.on is False) for one in answers)
     command = f"safemode {action}"
-    return Ending(command, outcome, code, f"safe mode is {message}", hint=hint, reasons=reasons)
+    hint, found = hints.get(outcome, "nnha status"), f"safe mode is {message}"
+    return Ending(command, outcome, _CODES[outcome], found, hint=hint, reasons=reasons)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ha.cli.hadoop.actions import SERVER_SLACK_SECONDS
+from ha.cli.operate.handover import SERVER_SLACK_SECONDS
 from ha.elector.model import AttemptNumber, Role
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.zookeeper.outcome import Done
