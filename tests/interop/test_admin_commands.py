@@ -310,3 +310,69 @@ def test_quotas_of_space_refuse_hadoop_s_client(ours: OurCluster, tmp_path: Path
     assert "1073741824" in shown
     ours.dfsadmin("-clrSpaceQuota", "/quota")
     ours.shell("-put", "-f", str(tmp_path / "f"), "/quota/third")
+
+
+def data_node(ours: OurCluster) -> str:
+    (name,) = ours.cluster.datanodes
+    return f"127.0.0.1:{ours.cluster.layout.datanodes[name].rpc}"
+
+
+@pytest.mark.parametrize("words", [("upgrade",), ()], ids=["for an upgrade", "for good"])
+def test_a_datanode_is_shut_down(ours: OurCluster, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """A client goes on with the only DataNode of its pipeline if that is back soon."""
+    (name,) = ours.cluster.datanodes
+    process, files = ours.cluster.process(name), ours.hadoop.hadoop.fs.FileSystem
+    open_file = files.newInstance(ours.configuration()).create(ours.hadoop.path("/restarted"), True)
+    open_file.write(bytes(3000))
+    open_file.hflush()
+    said = ours.dfsadmin("-shutdownDatanode", data_node(ours), *words)
+    assert "Submitted a shutdown request to datanode" in said
+    assert process.wait(30) == 0
+    ours.cluster.heal()
+    # The JVM keeps connections, and sees the end of this one only with its next call.
+    ours.run(DFSADMIN, "-getDatanodeInfo", data_node(ours))
+    if not words:
+        with pytest.raises(Py4JJavaError):
+            open_file.close()
+        return
+    open_file.write(bytes(2000))
+    open_file.close()
+    ours.shell("-get", "/restarted", str(tmp_path / "got"))
+    assert (tmp_path / "got").read_bytes() == bytes(5000)
+
+
+def test_a_datanode_is_asked_for_reports_and_to_evict_writers(ours: OurCluster) -> None:
+    address = data_node(ours)
+    assert "Uptime: " in ours.dfsadmin("-getDatanodeInfo", address)
+    for words in ((), ("-incremental",)):
+        said = ours.dfsadmin("-triggerBlockReport", *words, address)
+        assert "Triggering a" in said
+    assert "Requested writer eviction" in ours.dfsadmin("-evictWriters", address)
+
+
+def test_what_can_change_live_changes(ours: OurCluster) -> None:
+    site = ours.cluster.conf_dir / "hdfs-site.xml"
+    before = site.read_text()
+    namenode = ours.cluster.layout.namenodes[ours.cluster.wait_for_active()].rpc
+    of = {
+        "namenode": (f"127.0.0.1:{namenode}", "dfs.namenode.heartbeat.recheck-interval", "4321"),
+        "datanode": (data_node(ours), "dfs.blockreport.intervalMsec", "often"),
+    }
+    try:
+        for kind, (address, key, value) in of.items():
+            assert key in ours.dfsadmin("-reconfig", kind, address, "properties")
+            assert "no task was found" in ours.dfsadmin("-reconfig", kind, address, "status")
+            added = f"<property><name>{key}</name><value>{value}</value></property>"
+            site.write_text(before.replace("</configuration>", f"{added}</configuration>"))
+            ours.dfsadmin("-reconfig", kind, address, "start")
+            said = ours.dfsadmin("-reconfig", kind, address, "status")
+            assert f"property {key}" in said
+            assert f'To: "{value}"' in said
+            assert ("SUCCESS: Changed" in said) == (kind == "namenode")
+            assert ("hdfs-site.xml line" in said) == (kind == "datanode")
+    finally:
+        site.write_text(before)
+
+
+def test_there_is_no_upgrade_to_finalize(ours: OurCluster) -> None:
+    assert "Finalize upgrade successful" in ours.dfsadmin("-finalizeUpgrade")
