@@ -77,6 +77,13 @@ class OurCluster:
         assert ran.status == 0, f"{program} {words}: {ran.said}"
         return ran.said
 
+    def close_cached(self) -> None:
+        """Close the file system that Hadoop's programs share, by the name of the cluster alone.
+
+        Another cluster may have had that name; and the JVM ends 30 s late if it is open then.
+        """
+        self.hadoop.hadoop.fs.FileSystem.get(self.configuration()).close()
+
     def dfsadmin(self, *words: str) -> str:
         return self.well(DFSADMIN, *words)
 

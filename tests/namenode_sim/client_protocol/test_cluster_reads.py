@@ -9,7 +9,7 @@ from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import ChecksumTypeProto, FsServerDefaultsProto
 from namenode_sim.client_protocol.words.errors import HADOOP_ILLEGAL_ARGUMENT
 from namenode_sim.client_protocol.words.model import Settings
-from namenode_sim.edits.ops import SetStoragePolicy
+from namenode_sim.edits.ops import RollingUpgradeStart, SetStoragePolicy
 from tests.namenode_sim.client_protocol import namenode_in_memory, test_create
 
 
@@ -156,6 +156,24 @@ async def test_what_is_not_served_is_told_as_absent(
 ) -> None:
     served = await namenode_in_memory.prepared()
     assert await served.call(method, **fields) == answer
+
+
+async def test_a_rolling_upgrade_is_shown_and_neither_begun_nor_ended() -> None:
+    served = namenode_in_memory.serve()
+    actions = calls.RollingUpgradeActionProto
+    assert await served.call("rollingUpgrade", action=actions.QUERY) == (
+        calls.RollingUpgradeResponseProto()
+    )
+    for action in (actions.START, actions.FINALIZE):
+        with pytest.raises(RemoteFault, match="begins and ends no rolling upgrade"):
+            await served.call("rollingUpgrade", action=action)
+    served.log_and_apply(RollingUpgradeStart(1234))
+    answer = await served.call("rollingUpgrade", action=actions.QUERY)
+    assert isinstance(answer, calls.RollingUpgradeResponseProto)
+    assert answer.rollingUpgradeInfo.startTime == 1234
+    assert answer.rollingUpgradeInfo.status.blockPoolId == served.cluster.pool
+    with pytest.raises(RemoteFault, match="Superuser"):
+        await served.call("rollingUpgrade", user="bob", action=actions.QUERY)
 
 
 async def test_the_last_edit_is_told() -> None:
