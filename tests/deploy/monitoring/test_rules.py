@@ -39,7 +39,9 @@ def test_a_rule_that_cannot_fire_is_found(tmp_path: Path) -> None:
     assert broken != rules
     (tmp_path / "alerts.yml").write_text(broken)
     (tmp_path / "tests").mkdir()
-    (tmp_path / "tests" / "minutes.yml").write_text((FOLDER / "tests/minutes.yml").read_text())
+    head, *cases = (FOLDER / "tests/minutes.yml").read_text().split("- name: ")
+    of_it = (f"- name: {case}" for case in cases if case.startswith("'NnhaNoActive"))
+    (tmp_path / "tests" / "minutes.yml").write_text(head + "".join(of_it))
     told = promtool("test", "rules", tmp_path / "tests" / "minutes.yml")
     assert told.returncode != 0
     assert "NnhaNoActive" in told.stdout + told.stderr

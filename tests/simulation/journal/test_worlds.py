@@ -40,7 +40,7 @@ def test_nothing_acknowledged_is_lost_and_one_history_stands(
 ) -> None:
     """Seeds until the time is up; on a failure the trace is the message."""
     acknowledged = walks.walk(
-        SIMULATION, first, record_property, least=20, most=1000, cpu_seconds=5.0
+        SIMULATION, first, record_property, least=20, most=1000, cpu_seconds=3.0
     )
     assert acknowledged > 3, "these worlds acknowledge next to nothing"
 

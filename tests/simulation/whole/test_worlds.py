@@ -14,7 +14,7 @@ def test_what_clients_are_told_has_an_order_and_service_returns(
     record_property: walks.Record,
 ) -> None:
     """Seeds until the time is up; on a failure the trace is the message."""
-    answered = walks.walk(SIMULATION, 1, record_property, least=6, most=60, cpu_seconds=10.0)
+    answered = walks.walk(SIMULATION, 1, record_property, least=6, most=60, cpu_seconds=6.0)
     assert answered > 60, "hardly anybody is answered in these worlds"
 
 
