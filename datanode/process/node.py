@@ -20,6 +20,7 @@ from datanode.namenodes.commands import Command
 from datanode.namenodes.executor import Executor
 from datanode.namenodes.identity import Identity, Namespace
 from datanode.namenodes.namenode_client import Condition, NameNodeCalls
+from datanode.process.jmx import jmx_page
 from datanode.process.operator_calls import leave_marks
 from datanode.process.rpc_services import DataNodeRpcServices
 from datanode.process.settings import DataNodeSettings
@@ -87,7 +88,10 @@ class DataNode:
         async with self._running as running:
             await asyncio.to_thread(self._open_volumes)
             running.push_async_callback(self._close_volumes)
-            endpoint = Endpoint(status=self.status, healthy=self.trouble, access=self._access)
+            endpoint = Endpoint(
+                status=self.status, healthy=self.trouble, access=self._access,
+                pages={"/jmx": lambda query: jmx_page(self, query)},
+            )  # fmt: skip
             self._http_port = await _listening(endpoint.start, keys.HTTP, self._settings.http)
             running.push_async_callback(endpoint.stop)
             tasks = [
@@ -258,7 +262,7 @@ class DataNode:
         self._running.push_async_callback(volumes.close)
         store = Store(volumes, locked_memory=self._settings.locked_memory)
         self._running.callback(store.memory.close)
-        self._running.push_async_callback(self._be_resumed, store)
+        self._running.push_async_callback(leave_marks, store, lambda: self._for_upgrade)
         await store.load()
         self._check_failed(volumes)
         settings = self._settings
@@ -344,10 +348,6 @@ class DataNode:
     def _tell_damage(self, damaged: Replica | DamagedSource) -> None:
         for actor in self._actors.values():
             actor.report_damaged(damaged)
-
-    async def _be_resumed(self, store: Store) -> None:
-        if self._for_upgrade:
-            await leave_marks(store)
 
     async def _upkeep(self) -> None:
         """Measure the volumes; end when too many of them have failed."""

@@ -4,7 +4,7 @@ See docs/reference/datanode.md#hadoop-rpc-of-a-datanode.
 """
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -92,9 +92,9 @@ class OperatorCalls:
         return client.ShutdownDatanodeResponseProto()
 
 
-async def leave_marks(store: Store) -> None:
-    """Let the process that follows soon go on with the replicas that clients were writing."""
-    for replica in store:
+async def leave_marks(store: Store, follows: Callable[[], bool]) -> None:
+    """Let a process that follows soon go on with the replicas that clients were writing."""
+    for replica in store if follows() else ():
         if isinstance(replica, BeingWritten):
             with contextlib.suppress(DataNodeError, OSError):  # it then waits for its recovery
                 mark = store.volumes[replica.storage].mark_restart
