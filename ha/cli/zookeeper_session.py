@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from ha.console.cluster_options import ClusterCommand
 from ha.console.result import Code, CommandOutcome, Ended, Ending
@@ -41,65 +41,44 @@ async def visit(
             connected(settings, deadline_seconds=to_connect) as session,
         ):
             if not await parent_exists(session, settings):
-                raise Ended(_not_formatted(command, settings))
+                found = f"{settings.scope} does not exist in ZooKeeper at {settings.hosts}"
+                raise _ended(command, Code.NOT_FORMATTED, found)
             begun = changes
             return await errand(session, settings)
     except (ZooKeeperUnavailable, TimeoutError) as failure:
         reason = str(failure) or f"ZooKeeper at {settings.hosts} took longer than {seconds:g} s"
-        ending = _unknown(command, reason) if begun else _unavailable(command, reason)
-        raise Ended(ending) from failure
+        if begun:
+            reason = f"ZooKeeper stopped answering: {reason}"
+        code = Code.OUTCOME_UNKNOWN if begun else Code.ZOOKEEPER_UNREACHABLE
+        raise _ended(command, code, reason) from failure
     except ZooKeeperRefused as failure:
-        raise Ended(_refused(command, str(failure))) from failure
+        reason = str(failure)
+        forbidden = Refusal.NO_RIGHTS.value in reason or "ha.zookeeper.auth" in reason
+        code = Code.ACCESS_DENIED if forbidden else Code.ZOOKEEPER_REFUSED
+        raise _ended(command, code, reason) from failure
     except BadNotice as failure:
-        raise Ended(_bad_notice(command, str(failure))) from failure
+        raise _ended(command, Code.BAD_NOTICE, str(failure)) from failure
 
 
-def _not_formatted(command: str, settings: ZooKeeperSettings) -> Ending:
-    return Ending(
-        command,
-        CommandOutcome.REFUSED,
-        Code.NOT_FORMATTED,
-        f"{settings.scope} does not exist in ZooKeeper at {settings.hosts}",
-        hint="nnha zkfc --format-zk, once for each nameservice",
-    )
+_HINTS: Final = {
+    Code.NOT_FORMATTED: "nnha zkfc --format-zk, once for each nameservice",
+    Code.OUTCOME_UNKNOWN: "see the present state with: nnha status",
+    Code.ZOOKEEPER_UNREACHABLE: (
+        "nnha status shows which servers answer; nnha doctor checks the connections to them"
+    ),
+    Code.ACCESS_DENIED: "give ha.zookeeper.auth the credentials of the ZKFCs",
+    Code.ZOOKEEPER_REFUSED: "",
+    Code.BAD_NOTICE: (
+        "another program wrote there: read that znode, and delete it if it is of no use"
+    ),
+}
+_OUTCOMES: Final = {
+    Code.OUTCOME_UNKNOWN: CommandOutcome.UNKNOWN,
+    Code.ZOOKEEPER_UNREACHABLE: CommandOutcome.UNREACHABLE,
+    Code.ACCESS_DENIED: CommandOutcome.UNAUTHORISED,
+}
 
 
-def _unknown(command: str, reason: str) -> Ending:
-    return Ending(
-        command,
-        CommandOutcome.UNKNOWN,
-        Code.OUTCOME_UNKNOWN,
-        f"ZooKeeper stopped answering: {reason}",
-        hint="see the present state with: nnha status",
-    )
-
-
-def _unavailable(command: str, reason: str) -> Ending:
-    return Ending(
-        command,
-        CommandOutcome.UNREACHABLE,
-        Code.ZOOKEEPER_UNREACHABLE,
-        reason,
-        hint="nnha status shows which servers answer; nnha doctor checks the connections to them",
-    )
-
-
-def _refused(command: str, reason: str) -> Ending:
-    forbidden = Refusal.NO_RIGHTS.value in reason or "ha.zookeeper.auth" in reason
-    return Ending(
-        command,
-        CommandOutcome.UNAUTHORISED if forbidden else CommandOutcome.REFUSED,
-        Code.ACCESS_DENIED if forbidden else Code.ZOOKEEPER_REFUSED,
-        reason,
-        hint="give ha.zookeeper.auth the credentials of the ZKFCs" if forbidden else "",
-    )
-
-
-def _bad_notice(command: str, reason: str) -> Ending:
-    return Ending(
-        command,
-        CommandOutcome.REFUSED,
-        Code.BAD_NOTICE,
-        reason,
-        hint="another program wrote there: read that znode, and delete it if it is of no use",
-    )
+def _ended(command: str, code: Code, found: str) -> Ended:
+    outcome = _OUTCOMES.get(code, CommandOutcome.REFUSED)
+    return Ended(Ending(command, outcome, code, found, hint=_HINTS[code]))

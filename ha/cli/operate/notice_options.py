@@ -23,7 +23,7 @@ from ha.console.cluster_options import ClusterCommand
 from ha.console.durations import span
 from ha.console.exit_codes import INTERRUPTED, OUTCOME_UNKNOWN
 from ha.console.options import Seconds
-from ha.console.result import Ending, Reason
+from ha.console.result import Code, CommandOutcome, Ending, Reason
 from ha.daemon import event_loop
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.settings import ZooKeeperSettings
@@ -142,10 +142,12 @@ class NoticeChange:
             former = f"unreadable ({failure})"
         if self.notice is None and not former:
             absent = "there is no pause" if self.node is None else f"{self.node} is not drained"
-            return notice_results.already(self.command, absent, target=self.node)
+            outcome, told = CommandOutcome.DONE, f"{absent}; nothing was changed"
+            return Ending(self.command, outcome, Code.ALREADY_SO, told, target=self.node)
         message = self.describe(former)
         if self.dry_run:
-            return notice_results.planned(self.command, message + self.foreseen, target=self.node)
+            outcome, told = CommandOutcome.PLANNED, message + self.foreseen
+            return Ending(self.command, outcome, Code.WOULD_BE_DONE, told, target=self.node)
         if self.node is None:
             await (
                 store.clear_pause(session, settings)

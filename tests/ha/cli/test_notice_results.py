@@ -6,7 +6,7 @@ import pytest
 
 from ha.cli.operate.plan import notice_results
 from ha.cli.operate.plan.notice_results import seen
-from ha.console.result import Code, CommandOutcome, Ending, Reason
+from ha.console.result import Code, CommandOutcome, Reason
 from ha.notices.model import BadNotice
 from tests.ha.notices.test_model import MEMBER
 
@@ -56,16 +56,6 @@ def test_of_what_holds_no_more_nobody_is_said_to_obey_it(
     ending = seen("pause", "paused", running=1, lacking=lacking, holds=holds)
     assert ending.message.endswith(told)
     assert then in ending.hint
-
-
-def test_what_changes_nothing_says_so() -> None:
-    assert notice_results.planned("drain", "nn1 is drained for 2h", target="nn1") == Ending(
-        "drain", CommandOutcome.PLANNED, Code.WOULD_BE_DONE, "nn1 is drained for 2h", target="nn1"
-    )
-    nothing = notice_results.already("drain", "nn1 is not drained", target="nn1")
-    assert (nothing.command, nothing.target) == ("drain", "nn1")
-    assert (nothing.outcome, nothing.code) == (CommandOutcome.DONE, Code.ALREADY_SO)
-    assert nothing.message == "nn1 is not drained; nothing was changed"
 
 
 def test_without_zkfcs_there_is_nobody_to_obey() -> None:

@@ -53,22 +53,6 @@ def seen(
     )
 
 
-def planned(command: str, message: str, *, target: str | None = None) -> Ending:
-    """Return the ending of --dry-run."""
-    return Ending(command, CommandOutcome.PLANNED, Code.WOULD_BE_DONE, message, target=target)
-
-
-def already(command: str, message: str, *, target: str | None = None) -> Ending:
-    """Return the ending of a command that has nothing to do."""
-    return Ending(
-        command,
-        CommandOutcome.DONE,
-        Code.ALREADY_SO,
-        f"{message}; nothing was changed",
-        target=target,
-    )
-
-
 def not_automatic(command: str) -> Ending:
     """Refuse the command, as there are no ZKFCs that could obey."""
     return Ending(
