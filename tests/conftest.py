@@ -22,10 +22,13 @@ LONGEST = (
     "tests/cluster/test_disasters",
     "tests/cluster/test_files",
     "tests/cluster/test_mistakes",
+    "tests/ha/web/test_page",
+    "tests/ha/zkfc/test_superseded",
     "tests/hosts/",
     "tests/interop/test_mixed",
     "tests/namenode_sim/namespace/snapshots/",
     "tests/simulation/",
+    "tests/spark/",
 )
 """Begun first: a file that takes minutes and comes last keeps one core idle."""
 BOTH_LOOPS = (
