@@ -66,3 +66,11 @@ def test_a_controller_stops_before_its_namenode_and_neither_stops_the_other() ->
     assert "nnha-namenode@%i.service" in zkfc["After"].split()
     assert not {"Requires", "BindsTo", "Requisite"} & set(zkfc)
     assert zkfc["PartOf"] == "nnha.target"
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_failed_starts_are_counted_by_the_daemon_and_restarts_by_nothing(unit: Path) -> None:
+    """The daemon counts them in its StateDirectory; RestartSteps counts what was killed, too."""
+    service = parsed(unit)["Service"]
+    assert service["Type"] == "exec" or service["StateDirectory"]
+    assert "RestartSteps" not in service
