@@ -25,19 +25,16 @@ log = structlog.get_logger()
 
 
 class Operated(Protocol):
-    """The DataNode as its operators see it."""
+    """The DataNode as its operators see it.
 
-    def uptime_seconds(self) -> float:
-        """Return for how long it has run."""
+    An empty ``namenode`` (``host:port``) stands for all; ``shut_down`` returns whether it began
+    now, and ``evict_writers`` how many writes it has ended.
+    """
 
-    def report_soon(self, namenode: str, *, incremental: bool) -> None:
-        """Report to the NameNode at this ``host:port``, or to all if that is empty."""
-
-    def evict_writers(self) -> int:
-        """End the writes that come in; return how many."""
-
-    def shut_down(self, *, for_upgrade: bool) -> bool:
-        """Begin to stop; return whether that was not under way already."""
+    def uptime_seconds(self) -> float: ...
+    def report_soon(self, namenode: str, *, incremental: bool) -> None: ...
+    def evict_writers(self) -> int: ...
+    def shut_down(self, *, for_upgrade: bool) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +54,12 @@ class OperatorCalls:
             **self.reconfiguration.methods(self.check),
         }
 
-    async def _info(
-        self, _: Call, __: client.GetDatanodeInfoRequestProto
-    ) -> client.GetDatanodeInfoResponseProto:
-        return client.GetDatanodeInfoResponseProto(
-            localInfo=client.DatanodeLocalInfoProto(
-                softwareVersion=SOFTWARE_VERSION,
-                configVersion="core-0,hdfs-0",
-                uptime=int(self.node.uptime_seconds()),
-            )
-        )
+    async def _info(self, _: Call, __: object) -> client.GetDatanodeInfoResponseProto:
+        info = client.DatanodeLocalInfoProto(
+            softwareVersion=SOFTWARE_VERSION, configVersion="core-0,hdfs-0",
+            uptime=int(self.node.uptime_seconds()),
+        )  # fmt: skip
+        return client.GetDatanodeInfoResponseProto(localInfo=info)
 
     async def _report(
         self, call: Call, request: client.TriggerBlockReportRequestProto
@@ -75,9 +68,7 @@ class OperatorCalls:
         self.node.report_soon(request.nnAddress, incremental=request.incremental)
         return client.TriggerBlockReportResponseProto()
 
-    async def _evict(
-        self, call: Call, _: client.EvictWritersRequestProto
-    ) -> client.EvictWritersResponseProto:
+    async def _evict(self, call: Call, _: object) -> client.EvictWritersResponseProto:
         await self.check(call)
         log.info("datanode.writers_evicted", user=call.user, count=self.node.evict_writers())
         return client.EvictWritersResponseProto()

@@ -21,14 +21,14 @@ VALID_SECONDS: Final = 50.0
 """dfs.datanode.restart.replica.expiration; a client waits for 30 s."""
 
 
-def _mark(block_file: Path) -> Path:
-    return block_file.with_name(f".{block_file.name}.restart")
+def _mark(paths: replica_files.ReplicaPaths) -> Path:
+    return paths.block.with_name(f".{paths.block.name}.restart")
 
 
 def leave_mark(paths: replica_files.ReplicaPaths, replica: model.BeingWritten) -> None:
     """Mark a replica that no task writes any more; raises ``OSError``."""
     until = int((time.time() + VALID_SECONDS) * 1000)
-    _mark(paths.block).write_text(f"{until} {replica.acked}")
+    _mark(paths).write_text(f"{until} {replica.acked}")
 
 
 def take_mark(
@@ -38,19 +38,15 @@ def take_mark(
 
     Without the cut, readers would be given bytes that no other DataNode needs to have.
     """
-    mark = _mark(paths.block)
     try:
-        until, acked = map(int, mark.read_text().split())
-    except (OSError, ValueError):  # most have none; Hadoop's has one number
-        until, acked = 0, 0
-    with contextlib.suppress(OSError):
-        mark.unlink(missing_ok=True)
-    if not found.readable or acked > found.length or time.time() * 1000 > until:
-        return found
-    try:
-        with replica_files.opened(paths, writable=True) as files:
-            files.cut(acked, str(found.block))
-    except (DataNodeError, OSError) as problem:
-        log.warning("datanode.not_resumed", block=str(found.block), why=str(problem))
-        return found
-    return model.BeingWritten(found.block, found.storage, acked, acked=acked)
+        until, acked = map(int, _mark(paths).read_text().split())
+        if found.readable and acked <= found.length and time.time() * 1000 <= until:
+            with replica_files.opened(paths, writable=True) as files:
+                files.cut(acked, str(found.block))
+            return model.BeingWritten(found.block, found.storage, acked, acked=acked)
+    except (DataNodeError, OSError, ValueError) as problem:  # most have none, Hadoop's one number
+        log.debug("datanode.not_resumed", block=str(found.block), why=str(problem))
+    finally:
+        with contextlib.suppress(OSError):
+            _mark(paths).unlink(missing_ok=True)
+    return found

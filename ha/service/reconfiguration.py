@@ -6,7 +6,7 @@ See docs/reference/rpc.md#reconfigurationprotocol.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -26,16 +26,6 @@ Check = Callable[[Call], Awaitable[None]]
 """Returns if the caller is a superuser; raises RemoteFault otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A key whose value in the files is another; ``error`` says why it was not taken."""
-
-    name: str
-    old: str
-    new: str
-    error: str = ""
-
-
 class Reconfiguration:
     """The configuration that a daemon runs with, and what became of its last change."""
 
@@ -51,63 +41,25 @@ class Reconfiguration:
 
         ``keys`` have no suffix for a nameservice.
         """
-        self._conf, self._keys, self._use = conf, keys, use
-        self._clock = clock
-        self._reading = False
-        self._began = self._ended = 0.0
-        self.changes: tuple[Change, ...] = ()
-
-    async def start(self) -> None:
-        """Read the files and take over what has changed in them, key by key.
-
-        A key that cannot be used keeps its value, and is tried again the next time.
-
-        Raises:
-            ConfigurationError: if the files cannot be read; nothing has changed then.
-            RemoteFault: if another change is under way.
-        """
-        assert self._conf.again is not None, "a daemon's configuration is from files"
-        if self._reading:
-            raise RemoteFault(IO_EXCEPTION, "Another reconfiguration task is running.")
-        self._reading, self._began, self._ended, self.changes = True, self._clock(), 0.0, ()
-        try:
-            found = await asyncio.to_thread(self._conf.again)
-            different = [key for key in self._keys if _text(self._conf, key) != _text(found, key)]
-            self.changes = tuple(self._change(key, found) for key in different)
-        finally:
-            self._reading, self._ended = False, self._clock()
-
-    def _change(self, key: Key[Any], found: Configuration) -> Change:
-        old, new = _text(self._conf, key), _text(found, key)
-        settings = {name: one for name, one in self._conf.settings.items() if name != key.name}
-        if key.name in found.settings:
-            settings[key.name] = found.settings[key.name]
-        wanted = replace(self._conf, settings=MappingProxyType(settings))
-        try:
-            self._use(wanted)
-        except ConfigurationError as problem:
-            log.warning("configuration.not_changed", key=key.name, new=new, why=str(problem))
-            return Change(key.name, old, new, str(problem))
-        self._conf = wanted
-        log.info("configuration.changed", key=key.name, old=old, new=new)
-        return Change(key.name, old, new)
+        self._conf, self._keys, self._use, self._clock = conf, keys, use, clock
+        self._status = pb.GetReconfigurationStatusResponseProto(startTime=0, endTime=0)
 
     def methods(self, check: Check) -> Mapping[str, Method]:
         """Return the three calls of operators, each of which ``check`` lets in."""
 
-        async def start(call: Call, _: pb.StartReconfigurationRequestProto) -> Any:  # noqa: ANN401
+        async def start(call: Call, _: object) -> pb.StartReconfigurationResponseProto:
             await check(call)
             try:
-                await self.start()
+                await self._start()
             except ConfigurationError as problem:
                 raise RemoteFault(IO_EXCEPTION, str(problem)) from problem
             return pb.StartReconfigurationResponseProto()
 
-        async def status(call: Call, _: pb.GetReconfigurationStatusRequestProto) -> Any:  # noqa: ANN401
+        async def status(call: Call, _: object) -> pb.GetReconfigurationStatusResponseProto:
             await check(call)
-            return self._status()
+            return self._status
 
-        async def names(call: Call, _: pb.ListReconfigurablePropertiesRequestProto) -> Any:  # noqa: ANN401
+        async def names(call: Call, _: object) -> pb.ListReconfigurablePropertiesResponseProto:
             await check(call)
             known = sorted(key.name for key in self._keys)
             return pb.ListReconfigurablePropertiesResponseProto(name=known)
@@ -120,18 +72,42 @@ class Reconfiguration:
             ),
         }
 
-    def _status(self) -> pb.GetReconfigurationStatusResponseProto:
-        return pb.GetReconfigurationStatusResponseProto(
-            startTime=round(self._began * 1000),
-            endTime=round(self._ended * 1000) or None,
-            changes=[
-                pb.GetReconfigurationStatusConfigChangeProto(
-                    name=one.name, oldValue=one.old, newValue=one.new,
-                    errorMessage=one.error or None,
-                )
-                for one in self.changes
-            ],
-        )  # fmt: skip
+    async def _start(self) -> None:
+        """Read the files and take over what has changed in them, key by key.
+
+        A key that cannot be used keeps its value, and is tried again the next time.  Raises
+        ConfigurationError if the files cannot be read; nothing has changed then.
+        """
+        assert self._conf.again is not None, "a daemon's configuration is from files"
+        if not self._status.HasField("endTime"):
+            raise RemoteFault(IO_EXCEPTION, "Another reconfiguration task is running.")
+        began = round(self._clock() * 1000)
+        self._status = status = pb.GetReconfigurationStatusResponseProto(startTime=began)
+        try:
+            found = await asyncio.to_thread(self._conf.again)
+            for key in self._keys:
+                old, new = _text(self._conf, key), _text(found, key)
+                if old != new:
+                    error = self._change(key.name, found)
+                    log.info("configuration.changed", key=key.name, old=old, new=new, error=error)
+                    status.changes.add(
+                        name=key.name, oldValue=old, newValue=new, errorMessage=error
+                    )
+        finally:
+            status.endTime = round(self._clock() * 1000)
+
+    def _change(self, name: str, found: Configuration) -> str | None:
+        """Take a key over from ``found``; return why not, or None."""
+        settings = {key: one for key, one in self._conf.settings.items() if key != name}
+        if name in found.settings:
+            settings[name] = found.settings[name]
+        wanted = replace(self._conf, settings=MappingProxyType(settings))
+        try:
+            self._use(wanted)
+        except ConfigurationError as problem:
+            return str(problem)
+        self._conf = wanted
+        return None
 
 
 def check_is(superuser: str) -> Check:
@@ -139,10 +115,8 @@ def check_is(superuser: str) -> Check:
 
     async def check(call: Call) -> None:
         if call.user != superuser:
-            raise RemoteFault(
-                ACCESS_CONTROL,
-                f"{call.method}: user {call.user!r} is not the superuser {superuser!r}",
-            )
+            why = f"{call.method}: user {call.user!r} is not the superuser {superuser!r}"
+            raise RemoteFault(ACCESS_CONTROL, why)
 
     return check
 

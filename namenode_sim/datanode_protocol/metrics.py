@@ -26,25 +26,15 @@ SERVICE_STATES = Gauge(
     "nnha_datanodes_service", "DataNodes by whether they serve or leave, dead ones too", ["service"]
 )
 BLOCKS_LEFT = Gauge(
-    "nnha_leaving_blocks_left",
-    "Blocks that are not safe yet without the DataNodes that leave, counted for each of these",
+    "nnha_leaving_blocks_left", "Blocks that are not safe yet without a DataNode that leaves"
 )
-CACHE_BYTES = Gauge(
-    "nnha_cache_directives_bytes",
-    "Bytes that cache directives need, with their replicas, and that are cached",
-    ["what"],
-)
-POOLS_OVER = Gauge(
-    "nnha_cache_pools_over_limit", "Cache pools whose directives need more than the pool may have"
-)
+CACHE_BYTES = Gauge("nnha_cache_directives_bytes", "Bytes of directives: needed, cached", ["what"])
+POOLS_OVER = Gauge("nnha_cache_pools_over_limit", "Cache pools that need more than their limit")
 CACHE_ROOM = Gauge(
-    "nnha_datanodes_cache_bytes",
-    "Memory of live DataNodes for cached blocks: capacity, used",
-    ["what"],
+    "nnha_datanodes_cache_bytes", "Memory for cached blocks: capacity, used", ["what"]
 )
 OVER_QUOTA = Gauge(
-    "nnha_directories_over_quota",
-    "Directories that use more names or space than their quota, of those whose use was asked for",
+    "nnha_directories_over_quota", "Directories above their quota, where their use is known"
 )
 SAFE_MODE = Gauge("nnha_safe_mode", "1 while this NameNode is in safe mode")
 SAFE_BLOCKS = Gauge("nnha_safe_blocks", "Complete blocks with enough reported replicas")

@@ -1,13 +1,22 @@
 """Our DataNodes under Hadoop's NameNode and client, and on directories of Hadoop's DataNodes."""
 
+import json
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from datanode.process.jmx import jmx_page
+from deploy.local.cluster.processes import http_get
+from namenode_sim.datanodes.liveness import LivenessRules
+from namenode_sim.process.block_beans import block_beans
+from tests.datanode.test_jmx_page import Node
 from tests.interop.hadoop_server import Hadoop, JavaObject
 from tests.interop.our_datanodes import POLL, OurDataNodes, java_name_node, our_data_nodes
+from tests.namenode_sim.datanodes.few_nodes import Few
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -218,6 +227,25 @@ def java_data_node(hadoop: Hadoop, cluster: JavaObject, directory: Path) -> Java
     return node
 
 
+def names_that_hadoop_lacks(cluster: JavaObject) -> set[str]:
+    """Return attributes of our beans for blocks and DataNodes that Hadoop's do not have."""
+    port, few = int(cluster.getNameNode().getHttpAddress().getPort()), Few(["a"])
+    answer = http_get(f"http://127.0.0.1:{port}/jmx", deadline_seconds=30)
+    assert answer is not None
+    theirs: dict[str, Any] = defaultdict(dict)  # a DataNode's beans may end with its id
+    for one in json.loads(answer[1])["beans"]:
+        theirs[one["name"].partition("-")[0]] |= one
+    beans = block_beans(few.cluster, LivenessRules(), 0, few.now)
+    ours = {f"Hadoop:service=NameNode,name={name}": found for name, found in beans.items()}
+    ours |= {str(one["name"]): one for one in json.loads(jmx_page(Node(), "").body)["beans"]}
+    lacks = {f"{name} {one}" for name, found in ours.items() for one in found.keys() - theirs[name]}
+    for name in ("Hadoop:service=NameNode,name=NameNodeInfo",):
+        live = [json.loads(str(beans[name]["LiveNodes"])) for beans in (ours, theirs)]
+        (of_ours, *_), (of_hadoop, *_) = (list(nodes.values()) for nodes in live)
+        lacks |= of_ours.keys() - of_hadoop
+    return lacks
+
+
 @pytest.mark.row("B33")
 @pytest.mark.parametrize("first", ["java", "ours"])
 def test_b33_both_stand_in_one_pipeline(hadoop: Hadoop, tmp_path: Path, first: str) -> None:
@@ -233,6 +261,7 @@ def test_b33_both_stand_in_one_pipeline(hadoop: Hadoop, tmp_path: Path, first: s
             world.put(DATA, f"/mixed{number}", replication=3)
             world.wait_for_replicas(f"/mixed{number}", 3)
             assert world.read(f"/mixed{number}") == DATA
+        assert not (lacking := names_that_hadoop_lacks(cluster)), lacking
         path = hadoop.path("/mixed0")
         out = world.fs.append(path)
         out.write(DATA[:777])

@@ -63,7 +63,7 @@ def daemon(tmp_path: Path) -> Daemon:
 
 async def test_before_the_first_change_there_is_none(daemon: Daemon) -> None:
     status = await daemon.ask("getReconfigurationStatus")
-    assert (status.startTime, status.HasField("endTime"), len(status.changes)) == (0, False, 0)
+    assert (status.startTime, status.endTime, len(status.changes)) == (0, 0, 0)
     names = await daemon.ask("listReconfigurableProperties")
     assert list(names.name) == sorted((BEAT, RECHECK, DELETIONS))
 
