@@ -155,7 +155,7 @@ class BlocksMap:
         return found
 
     def movable(self, slots: Slots, least: int) -> Mask:
-        """Return which blocks are complete, no shorter than this, not striped, and nowhere corrupt."""
+        """Return which blocks are complete, not shorter, not striped, and nowhere corrupt."""
         columns = self._columns
         flags = np.frombuffer(columns.flags, np.uint8)[slots]
         lengths = np.frombuffer(columns.lengths, np.int64)[slots]

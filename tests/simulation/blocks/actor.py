@@ -181,7 +181,8 @@ def _news(storage: StorageId, announced: Sequence[Announcement]) -> StorageNews:
                 )
             case News.RECEIVING:
                 items.append((one.block.block_id, Reported(ReplicaState.RBW, stamp, 0)))
-    return StorageNews(storage, StorageType.DISK, StorageState.NORMAL, tuple(items))
+    hints = tuple((int(one.block.block_id), one.hint) for one in announced if one.hint)
+    return StorageNews(storage, StorageType.DISK, StorageState.NORMAL, tuple(items), hints)
 
 
 def _listed(storage: StorageId, known: ReplicaMap) -> ListedStorage:

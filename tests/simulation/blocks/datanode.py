@@ -154,8 +154,8 @@ class Life:
         """Run something in this process; an error of it is one of the world."""
         told(self.process.spawn(work), self.owner.loop)
 
-    def announce(self, news: News, replica: Replica) -> None:
-        one = Announcement(news, replica.storage, replica.block, replica.length)
+    def announce(self, news: News, replica: Replica, hint: str = "") -> None:
+        one = Announcement(news, replica.storage, replica.block, replica.length, hint)
         for name, queue in self.queues.items():
             queue.add(one)
             if queue.urgent:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from datanode.model import (
@@ -41,7 +42,7 @@ from namenode_sim.datanodes.commands import (
 from namenode_sim.process.client_service import ClientService
 from tests.simulation.blocks.actor import CALL_SECONDS
 from tests.simulation.blocks.datanode import Datanode, Life, block, may_command
-from tests.simulation.blocks.disks import NotDone
+from tests.simulation.blocks.disks import NotDone, Stored
 from tests.simulation.blocks.names import POOL, id_of
 from tests.simulation.blocks.wires import Broken
 
@@ -210,8 +211,10 @@ def _life_of(owner: Datanode) -> Life:
     return owner.life
 
 
-async def take_copy(owner: Datanode, what: Block, storage: StorageId, data: bytes) -> None:
-    """Take a whole replica from another DataNode."""
+async def take_copy(
+    owner: Datanode, what: Block, storage: StorageId, data: bytes, hint: str = ""
+) -> None:
+    """Take a whole replica from another DataNode; ``hint`` may lose its own for it."""
     life = _life_of(owner)
     if storage not in owner.disks.volumes:
         storage = next(iter(owner.disks.volumes))
@@ -223,7 +226,27 @@ async def take_copy(owner: Datanode, what: Block, storage: StorageId, data: byte
     stored.replica = received(stored.replica, len(data))
     life.map.perform(Complete(what))
     owner.watcher.whole(owner.name, stored)
-    life.announce(News.RECEIVED, stored.replica)
+    life.announce(News.RECEIVED, stored.replica, hint)
+
+
+async def change_volume(owner: Datanode, what: Block, storage: StorageId) -> None:
+    """Put a whole replica onto another volume, unless it changes in the meantime."""
+    life = _life_of(owner)
+    stored = life.map.find(what)
+    before = stored.replica
+    if not isinstance(before, Finalized) or before.storage == storage:
+        raise NotDone(f"{what} is not to be moved")
+    await asyncio.sleep(owner.random.random() * COPY_SECONDS)
+    if life.map.find(what) is not stored or stored.replica is not before or stored.doomed:
+        raise NotDone(f"{what} has changed")
+    if storage not in owner.disks.volumes:
+        raise NotDone(f"{storage} was lost")
+    moved = Stored(replace(before, storage=storage), stored.data)
+    moved.lost_its_end = stored.lost_its_end
+    owner.disks.remove(stored)
+    owner.disks.put(moved)
+    life.map.known[what.block_id] = moved
+    life.announce(News.RECEIVED, moved.replica)
 
 
 async def begin_recovery(

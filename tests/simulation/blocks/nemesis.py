@@ -35,9 +35,11 @@ EARLY: Final = {
     "leave-writer": 0.7,
 }
 """In which first part of a world an event happens that takes long."""
+MOVING_KINDS: Final = ("balance",)
+"""Replicas are moved, to other DataNodes and to other volumes, for a while."""
 NEVER: Final = 1e9
 USUAL_KINDS: Final = (*NAMENODE_KINDS, *DATANODE_KINDS, *WIDE_KINDS)
-EVENT_KINDS: Final = (*USUAL_KINDS, *AIMED_KINDS, *HOST_KINDS, *LEAVING_KINDS)
+EVENT_KINDS: Final = (*USUAL_KINDS, *AIMED_KINDS, *HOST_KINDS, *LEAVING_KINDS, *MOVING_KINDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,8 @@ class Swarm:
         if seed % HOSTS_EACH == HOSTS_EACH - 1 and seed not in FOUND_BEFORE:
             rng = Random(f"{seed} hosts")
             return _leaving(usual, rng) if seed % LATE_EACH != LATE_EACH - 1 else _gone(usual, rng)
+        if seed % MOVING_EACH == MOVING:
+            return _moving(usual, Random(f"{seed} moves"))
         if seed % 2 or seed in FOUND_BEFORE:
             return usual
         rng = Random(f"{seed} aims")
@@ -133,6 +137,9 @@ HOSTS_EACH: Final = 4
 """In one of this number of worlds DataNodes leave."""
 LATE_EACH: Final = 8
 """In one of this number of worlds they do hardly anything else."""
+MOVING_EACH: Final = 16
+MOVING: Final = 5
+"""In one of this number of worlds, those with this rest, replicas are moved."""
 SECOND_AIM: Final = 0.25
 CALM: Final = 0.7
 
@@ -192,6 +199,30 @@ def _gone(swarm: Swarm, rng: Random) -> Swarm:
     return swarm.having(
         **{kind: rng.uniform(1, 3)}, decommission=rng.uniform(0, 1.5), switch=rng.uniform(0, 1)
     )
+
+
+def _moving(swarm: Swarm, rng: Random) -> Swarm:
+    """Move replicas for a balancer and a mover, while they are deleted and the active changes."""
+    swarm = replace(
+        swarm.calmer(rng),
+        datanodes=rng.choice((3, 4, 5)),
+        racks=rng.choice((1, 1, 2)),
+        volumes=2,
+        replication=rng.choice((1, 2, 3)),
+        command_seconds=rng.choice((0.0, 2.0, 8.0)),
+        prepared=True,
+        horizon=45.0,
+    )
+    swarm = swarm.having(balance=rng.uniform(2, 5))
+    match rng.randrange(4):
+        case 0:
+            return swarm.having(switch=rng.uniform(1, 3), shrink=rng.uniform(0, 1))
+        case 1:
+            return swarm.having(kill_namenode=rng.uniform(1, 2))
+        case 2:
+            return swarm.having(kill_datanode=rng.uniform(1, 3))
+        case _:
+            return swarm.having(shrink=rng.uniform(1, 2))
 
 
 def _late_requests(swarm: Swarm, rng: Random) -> Swarm:

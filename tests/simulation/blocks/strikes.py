@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from datanode.model import BeingWritten, StorageId
 from namenode_sim.blocks.safemode import enter, force_exit
 from namenode_sim.term.role import Role
+from tests.simulation.blocks.balancer import balance
 from tests.simulation.blocks.datanode import Datanode
 from tests.simulation.blocks.model_journal import JOURNAL
 from tests.simulation.blocks.nemesis import Event
@@ -54,6 +55,7 @@ class Strikes:
             "leave-rack": world.hosts.decommission_rack,
             "leave-dead": self._leave_dead,
             "leave-writer": self._leave_writer,
+            "balance": lambda event: balance(world, event),
         }
 
     def happen(self, event: Event) -> None:
