@@ -29,13 +29,17 @@ def block_beans(
     counts, alive = _counts(cluster, pending), [node for node in nodes if node.alive]
     stale = sum(liveness.is_stale(node, now) for node in alive)
 
-    def listed(shown: Callable[[Node, float], Attributes], found: Iterable[Node]) -> str:
+    def listed(found: Iterable[Node], more: Callable[[Node], Attributes]) -> str:
         """Return JSON in a text, as Hadoop does, by host name and port of each DataNode."""
-        named = {f"{one.id.host}:{one.id.transfer_port}": shown(one, now) for one in found}
-        return json.dumps(named)
+        shown = {node: _state(node, now) | more(node) for node in found}
+        return json.dumps({f"{one.id.host}:{one.id.transfer_port}": shown[one] for one in shown})
 
     def leaving(state: AdminState) -> str:
-        return listed(_leaving, (node for node in alive if node.admin is state))
+        found = [node for node in alive if node.admin is state]
+        return listed(found, lambda node: {"underReplicatedBlocks": node.blocks_left or 0})
+
+    def left(node: Node) -> Attributes:
+        return {"decommissioned": node.admin is AdminState.DECOMMISSIONED}
 
     state = "safeMode" if cluster.safe_mode.is_on() else "Operational"
     info = {
@@ -46,8 +50,8 @@ def block_beans(
         "CacheUsed": sum(node.cache.used for node in alive), "TotalBlocks": counts["BlocksTotal"],
         "NumberOfMissingBlocks": counts["MissingBlocks"],
         "NumberOfMissingBlocksWithReplicationFactorOne": counts["MissingReplOneBlocks"],
-        "LiveNodes": listed(_live, alive),
-        "DeadNodes": listed(_dead, (node for node in nodes if not node.alive)),
+        "LiveNodes": listed(alive, _live),
+        "DeadNodes": listed([node for node in nodes if not node.alive], left),
         "DecomNodes": leaving(AdminState.DECOMMISSION_INPROGRESS),
         "EnteringMaintenanceNodes": leaving(AdminState.ENTERING_MAINTENANCE),
     }  # fmt: skip
@@ -93,19 +97,17 @@ def _counts(cluster: Cluster, pending: int) -> Attributes:
     }  # fmt: skip
 
 
-def _place(node: Node) -> Attributes:
-    address = node.id.transfer_address
-    return {"xferaddr": address, "location": node.rack, "uuid": node.id.uuid}
-
-
 def _state(node: Node, now: float) -> Attributes:
     word = _WORDS.get(node.admin, SERVICE[node.admin].title())
-    return _place(node) | {"lastContact": int(now - node.last_heard), "adminState": word}
+    return {
+        "xferaddr": node.id.transfer_address, "location": node.rack, "uuid": node.id.uuid,
+        "lastContact": int(now - node.last_heard), "adminState": word,
+    }  # fmt: skip
 
 
-def _live(node: Node, now: float) -> Attributes:
+def _live(node: Node) -> Attributes:
     room = _sum(storage.room for storage in node.storages.values())
-    return _state(node, now) | {
+    return {
         "infoAddr": f"{node.id.ip}:{node.id.info_port}", "usedSpace": room.used,
         "used": room.used, "capacity": room.capacity, "remaining": room.remaining,
         "nonDfsUsedSpace": room.non_dfs_used, "blockPoolUsed": room.pool_used,
@@ -113,14 +115,6 @@ def _live(node: Node, now: float) -> Attributes:
         "numBlocks": replicas_on(node), "version": node.software_version,
         "volfails": node.failed_volumes,
     }  # fmt: skip
-
-
-def _dead(node: Node, now: float) -> Attributes:
-    return _state(node, now) | {"decommissioned": node.admin is AdminState.DECOMMISSIONED}
-
-
-def _leaving(node: Node, _: float) -> Attributes:
-    return _place(node) | {"underReplicatedBlocks": node.blocks_left or 0}
 
 
 def _sum(rooms: Iterable[Room]) -> Room:

@@ -43,9 +43,10 @@ class NameNodeBeans:
     def page(self, query: str) -> PageAnswer:
         asked = parse_qs(query).get("qry", ["*:*"])[-1].replace("*:*", "*")
         rules, pending = self._keeper.rules, len(self._keeper.upkeep.redundancy.pending)
-        more = dict(block_beans(self._keeper.cluster, rules.liveness, pending, time.monotonic()))
-        beans = [bean | more.pop(_name(bean), {}) for bean in self._beans()]
-        beans += [{"name": f"{_PREFIX}{name}"} | found for name, found in more.items()]
+        found = block_beans(self._keeper.cluster, rules.liveness, pending, time.monotonic())
+        more = {f"{_PREFIX}{name}": bean for name, bean in found.items()}
+        beans = [bean | more.pop(str(bean["name"]), {}) for bean in self._beans()]
+        beans += [{"name": name} | bean for name, bean in more.items()]
         beans = [bean for bean in beans if fnmatchcase(str(bean["name"]), asked)]
         return json_answer({"beans": beans})
 
@@ -93,7 +94,3 @@ class NameNodeBeans:
                 "JournalTransactionInfo": json.dumps(transactions),
             },
         )
-
-
-def _name(bean: Bean) -> str:
-    return str(bean["name"]).removeprefix(_PREFIX)
