@@ -322,7 +322,8 @@ def test_a_datanode_is_shut_down(ours: OurCluster, tmp_path: Path, words: tuple[
     """A client goes on with the only DataNode of its pipeline if that is back soon."""
     (name,) = ours.cluster.datanodes
     process, files = ours.cluster.process(name), ours.hadoop.hadoop.fs.FileSystem
-    open_file = files.newInstance(ours.configuration()).create(ours.hadoop.path("/restarted"), True)
+    client = files.newInstance(ours.configuration())
+    open_file = client.create(ours.hadoop.path("/restarted"), True)
     open_file.write(bytes(3000))
     open_file.hflush()
     said = ours.dfsadmin("-shutdownDatanode", data_node(ours), *words)
@@ -334,9 +335,11 @@ def test_a_datanode_is_shut_down(ours: OurCluster, tmp_path: Path, words: tuple[
     if not words:
         with pytest.raises(Py4JJavaError):
             open_file.close()
+        client.close()
         return
     open_file.write(bytes(2000))
     open_file.close()
+    client.close()
     ours.shell("-get", "/restarted", str(tmp_path / "got"))
     assert (tmp_path / "got").read_bytes() == bytes(5000)
 
