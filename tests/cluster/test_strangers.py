@@ -48,8 +48,8 @@ CALLS: dict[str, tuple[str, str, str, Message, str]] = {
         "zkfc", ZKFC_PROTOCOL, "gracefulFailover", zkfc.GracefulFailoverRequestProto(),
         "zkfc, admin",
     ),
-    "no NameNode is asked for its namespace": (
-        "nn", NAMENODE_PROTOCOL, "versionRequest", names.VersionRequestProto(),
+    "no NameNode is asked for its edits": (
+        "nn", NAMENODE_PROTOCOL, "getTransactionId", names.GetTransactionIdRequestProto(),
         "namenode, admin, checkpointer",
     ),
     "nobody registers as a DataNode": (

@@ -60,17 +60,17 @@ async def test_a_local_user_does_not_learn_the_status(tmp_path: Path) -> None:
 async def test_a_bare_namenode_is_refused_after_strict(
     authority: Authority, tmp_path: Path
 ) -> None:
-    asked = peers.VersionRequestProto()
+    asked = peers.GetTransactionIdRequestProto()
     tls = {"nnha.security.tls.dir": str(authority.issue(Role.NAMENODE, "nn1"))}
     for mode, refused in (("permissive", False), ("strict", True)):
         folder = tmp_path / mode
         folder.mkdir()
         async with namenode(folder, **tls, **{"nnha.security.mode": mode}) as (process, rpc, _):
-            answer = await refusal_of(rpc, NAMENODE_PROTOCOL, "root", "versionRequest", asked)
+            answer = await refusal_of(rpc, NAMENODE_PROTOCOL, "root", "getTransactionId", asked)
             assert bool(answer) is refused
             if refused:
                 assert answer == (
-                    "versionRequest is for namenode, admin, checkpointer; the caller is root "
+                    "getTransactionId is for namenode, admin, checkpointer; the caller is root "
                     "(uid 0), whose role is client. In strict mode it needs a certificate "
                     "(nnha.security.tls.dir)"
                 )
