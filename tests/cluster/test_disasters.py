@@ -1,7 +1,11 @@
 """docs/disasters.md, row by row, on real processes under certificates."""
 
+import re
 import shutil
+import ssl
 import subprocess
+import urllib.error
+import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,6 +20,7 @@ from deploy.local.demo.stage import Stage, staged
 from ha.conf.keys.security import TLS_DIR
 from namenode_sim.image.reader import load_image
 from spark.backup.create import verify
+from tests import ROOT
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
@@ -101,6 +106,27 @@ def test_a_backup_is_sealed_listed_verified_and_never_half_there(
     assert set(folder.iterdir()) == {folder / name}
     refused = nnha(stage.cluster, "backup", "restore", *place, name, as_namenode="nn1", code=3)
     assert "is locked by" in refused
+
+
+def test_an_image_is_fetched_by_a_certificate_and_by_nothing_else(stage: Stage) -> None:
+    """Hadoop's ``-fetchImage`` has none; the page says what to ask for instead."""
+    layout, active = stage.cluster.layout, stage.cluster.wait_for_active()
+    (path,) = re.findall(r"https://NAMENODE:9870(/[^']+)", (ROOT / "docs/disasters.md").read_text())
+    url = f"https://127.0.0.1:{layout.namenodes[active].http}{path}"
+    folder = tls_folder(layout, "admin")
+    bare = ssl.create_default_context(cafile=str(folder / "ca.pem"))
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(url, context=bare, timeout=COMMAND_SECONDS)
+    # 401 from another host; on this one the kernel says who calls, and a client may not.
+    refused.value.close()
+    assert refused.value.code == 403
+    certified = ssl.create_default_context(cafile=str(folder / "ca.pem"))
+    certified.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    with urllib.request.urlopen(url, context=certified, timeout=COMMAND_SECONDS) as answer:
+        fetched = answer.read()
+    images = (layout.name_dir(active) / "current").glob("fsimage_*")
+    newest = max(one for one in images if not one.suffix)
+    assert fetched == newest.read_bytes()
 
 
 def test_the_newest_image_is_damaged(stage: Stage) -> None:
