@@ -45,7 +45,7 @@ DATANODE_LIFELINE_PROTOCOL: Final = (
 )
 INTER_DATANODE_PROTOCOL: Final = "org.apache.hadoop.hdfs.server.protocol.InterDatanodeProtocol"
 CLIENT_DATANODE_PROTOCOL: Final = "org.apache.hadoop.hdfs.protocol.ClientDatanodeProtocol"
-RECONFIGURATION_PROTOCOL: Final = "org.apache.hadoop.hdfs.protocol.ReconfigurationProtocol"
+RECONFIGURATION: Final = "org.apache.hadoop.hdfs.protocol.ReconfigurationProtocol"
 REFRESH_USER_MAPPINGS: Final = "org.apache.hadoop.security.RefreshUserMappingsProtocol"
 REFRESH_AUTHORIZATION_POLICY: Final = (
     "org.apache.hadoop.security.authorize.RefreshAuthorizationPolicyProtocol"

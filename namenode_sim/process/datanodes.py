@@ -10,7 +10,7 @@ from ha.conf.keys import blocks as keys
 from ha.conf.keys import datanode as keys_datanode
 from ha.conf.keys import files as keys_files
 from ha.conf.keys import hosts as keys_hosts
-from ha.rpc.java_names import RECONFIGURATION_PROTOCOL
+from ha.rpc.java_names import RECONFIGURATION
 from ha.rpc.protocol import RpcProtocol
 from ha.service.reconfiguration import Reconfiguration
 from journal.model import NamespaceInfo
@@ -158,7 +158,7 @@ def live_changes(
         client_service.settings = settings
 
     changes = Reconfiguration(conf, LIVE_KEYS, use)
-    return RpcProtocol(RECONFIGURATION_PROTOCOL, changes.methods(client_service.check_superuser))
+    return RpcProtocol(RECONFIGURATION, changes.methods(client_service.check_superuser))
 
 
 def cluster_of(conf: Configuration, pool: str, namespace: Namespace) -> Cluster:

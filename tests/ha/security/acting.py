@@ -16,4 +16,6 @@ def acting_as(files: TlsFiles, mode: Mode = Mode.AUTO) -> Iterator[None]:
         yield
     finally:
         plain_too = before is not None and before.plain_too
-        act_as(None if before is None else before.files, Mode.PERMISSIVE if plain_too else Mode.AUTO)
+        act_as(
+            None if before is None else before.files, Mode.PERMISSIVE if plain_too else Mode.AUTO
+        )

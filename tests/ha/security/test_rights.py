@@ -17,7 +17,7 @@ from datanode.transfers.moves import Moves
 from ha.conf.keys.security import Mode
 from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.http.probes import RoleSeen
-from ha.rpc.java_names import RECONFIGURATION_PROTOCOL
+from ha.rpc.java_names import RECONFIGURATION
 from ha.rpc.protocol import RpcProtocol
 from ha.security.caller import ALL_ROLES, Caller, Method, Role
 from ha.security.decision import Action, Allowed, Policy, decide
@@ -67,7 +67,7 @@ def _protocols() -> Iterator[RpcProtocol]:
     )  # fmt: skip
     of_operators = {**OperatorCalls(NOTHING, changes, NOTHING).methods(), **moves.methods()}
     yield from DataNodeRpcServices(NOTHING, NOTHING, of_operators).protocols()
-    yield RpcProtocol(RECONFIGURATION_PROTOCOL, changes.methods(NOTHING))
+    yield RpcProtocol(RECONFIGURATION, changes.methods(NOTHING))
     yield from hadoop_protocols(NOTHING)
 
 
