@@ -89,9 +89,7 @@ class Ignored:
     kind: str
 
 
-Command: TypeAlias = (
-    Transfer | Delete | Recover | Cache | Uncache | Bandwidth | Register | Ignored
-)
+Command: TypeAlias = Transfer | Delete | Recover | Cache | Uncache | Bandwidth | Register | Ignored
 
 
 def commands_of(message: pb.DatanodeCommandProto, pool: PoolId) -> Iterator[Command]:

@@ -106,12 +106,8 @@ def _located(cluster: Cluster, slot: Slot, block: BlockInfo) -> pb.BlockWithLoca
         if not known.is_pending_deletion(slot, number)
     ]
     return pb.BlockWithLocationsProto(
-        block=types.BlockProto(
-            blockId=block.id, genStamp=block.stamp, numBytes=block.length
-        ),
+        block=types.BlockProto(blockId=block.id, genStamp=block.stamp, numBytes=block.length),
         datanodeUuids=[node.id.uuid for node, _ in places],
         storageUuids=[storage.uuid for _, storage in places],
-        storageTypes=[
-            hdfs.StorageTypeProto.ValueType(int(storage.type)) for _, storage in places
-        ],
+        storageTypes=[hdfs.StorageTypeProto.ValueType(int(storage.type)) for _, storage in places],
     )
