@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import ROOT
-from tests.checks import Outcome, Stage, run_stage, summary_lines
+from tests.checks import Outcome, Stage, run_stage, run_stages, summary_lines
 from tests.needs import GIT, NEEDS, Need, need_of
 from tests.pytest_report import BUGS_FOUND, SEEDS_PLAYED, Report, read_report
 
@@ -131,6 +131,23 @@ def test_a_run_that_finds_fewer_tests_than_there_are_fails(tmp_path: Path) -> No
     assert outcome.report is not None
     (few,) = outcome.report.failures
     assert few.startswith("unit: 1 tests were collected, fewer than 2; look for ")
+
+
+def test_a_stage_aside_runs_while_the_next_does_and_its_failure_counts(tmp_path: Path) -> None:
+    """The first ends only once the second has begun, and the other way round."""
+    meet = (
+        "import sys, time, pathlib; here = pathlib.Path(sys.argv[1])\n"
+        "(here / sys.argv[2]).touch(); end = time.monotonic() + 60\n"
+        "while not (here / sys.argv[3]).exists() and time.monotonic() < end: time.sleep(0.01)\n"
+        "sys.exit(sys.argv[4] == 'fails' or time.monotonic() > end)"
+    )
+
+    def met(own: str, other: str, ending: str) -> tuple[str, ...]:
+        return (sys.executable, "-c", meet, str(tmp_path), own, other, ending)
+
+    first = Stage("types", met("a", "b", "fails"), aside=True)
+    outcomes = run_stages([first, Stage("unit", met("b", "a", "passes"))])
+    assert [(one.name, one.passed) for one in outcomes] == [("types", False), ("unit", True)]
 
 
 def test_what_tests_have_shown_is_added_up(tmp_path: Path) -> None:

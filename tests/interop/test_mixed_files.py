@@ -1,6 +1,6 @@
 """A cluster of Hadoop's that has files becomes ours and Hadoop's again, while clients use them."""
 
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,14 @@ CALLS_BETWEEN = 10
 CALL_SECONDS = 120.0
 
 
-def test_namenodes_and_datanodes_with_files_become_ours_and_hadoops_again(tmp_path: Path) -> None:
+THERE = (Kind.OURS,)
+AND_BACK = pytest.param((Kind.OURS, Kind.HADOOP), marks=pytest.mark.long)
+
+
+@pytest.mark.parametrize("kinds", [THERE, AND_BACK], ids=["ours", "ours and Hadoop's again"])
+def test_namenodes_and_datanodes_with_files_become_others(
+    tmp_path: Path, kinds: Sequence[Kind]
+) -> None:
     try:
         with mixed_cluster(tmp_path, datanodes=DATANODES) as cluster:
             cluster.up(journalnodes=Kind.OURS, namenodes=Kind.HADOOP, zkfcs=Kind.OURS)
@@ -33,18 +40,17 @@ def test_namenodes_and_datanodes_with_files_become_ours_and_hadoops_again(tmp_pa
                 files = FileWorkload(client, "/files", pause_seconds=0.1)
                 files.start()
                 try:
-                    move_there_and_back(cluster, files)
+                    move_to(cluster, files, kinds)
                 finally:
                     files.abandon()
     except JarsMissing as missing:
         HADOOP_SERVER.skip(str(missing))
 
 
-def move_there_and_back(cluster: MixedCluster, files: FileWorkload) -> None:
-    """Move all there; on the way back one DataNode stands for all, as each step is alike."""
-    for kind, datanodes in ((Kind.OURS, DATANODES), (Kind.HADOOP, 1)):
+def move_to(cluster: MixedCluster, files: FileWorkload, kinds: Sequence[Kind]) -> None:
+    for kind in kinds:
         move(cluster, files, *namenode_steps(cluster, kind))
-        move(cluster, files, *islice(datanode_steps(cluster, kind), datanodes))
+        move(cluster, files, *datanode_steps(cluster, kind))
         wait_until_whole(files)
     files.stop()
     assert files.check_all() > 0
