@@ -29,7 +29,13 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         yield cluster
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "silent"])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGKILL, id="killed", marks=pytest.mark.long),
+        pytest.param(signal.SIGSTOP, id="silent"),
+    ],
+)
 def test_the_other_takes_over_by_the_journal_s_witness(
     cluster: Cluster, number: signal.Signals
 ) -> None:

@@ -108,19 +108,24 @@ def test_tools_made_for_hadoop_find_the_state_of_a_namenode(cluster: Cluster) ->
         url = cluster.layout.namenode_url(name)
         beans = json.loads(get(f"{url}/jmx")[1])["beans"]
         names = [bean["name"].removeprefix("Hadoop:service=NameNode,name=") for bean in beans]
-        assert names == ["NameNodeStatus", "FSNamesystem", "NameNodeInfo"]
+        assert names == [
+            "NameNodeStatus", "FSNamesystem", "NameNodeInfo", "FSNamesystemState", "BlockStats"
+        ]  # fmt: skip
         query = "/jmx?qry=Hadoop:service=NameNode,name=NameNodeStatus"
         (status,) = json.loads(get(url + query)[1])["beans"]
         assert status["State"] == state
         assert status["NNRole"] == "NameNode"
         assert status["HostAndPort"] == f"127.0.0.1:{cluster.layout.namenodes[name].rpc}"
         assert (status["LastHATransitionTime"] > 0) is (name == active)
-        system, info = beans[1:]
+        system, info, state_of_all, blocks = beans[1:]
         assert system["tag.HAState"] == state
         assert system["TransactionsSinceLastCheckpoint"] <= system["LastWrittenTransactionId"]
         assert info["BlockPoolId"].startswith("BP-")
         written = json.loads(info["JournalTransactionInfo"])["LastAppliedOrWrittenTxId"]
         assert int(written) == system["LastWrittenTransactionId"]
+        assert state_of_all["NumLiveDataNodes"] == len(cluster.layout.datanodes)
+        assert state_of_all["FSState"] == "Operational"
+        assert isinstance(blocks["StorageTypeStats"], list)
 
 
 @pytest.mark.parametrize("daemon", ["NameNode", "ZKFC"])

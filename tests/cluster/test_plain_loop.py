@@ -12,7 +12,7 @@ from deploy.local.demo.stage import staged
 from deploy.local.workload.trial import kill_active, the_active
 from ha.daemon.event_loop import LOOP_VARIABLE, EventLoop
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(300)]
 
 
 def loops(process: ManagedProcess) -> set[str]:

@@ -66,7 +66,13 @@ def sizes(lines: list[str]) -> dict[str, int]:
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("make", [of_hadoop, of_ours], ids=["of Hadoop 2.6", "of ours"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(of_hadoop, id="of Hadoop 2.6"),
+        pytest.param(of_ours, id="of ours", marks=pytest.mark.long),
+    ],
+)
 def test_nothing_of_the_old_namespace_is_missing(
     tmp_path: Path, make: Callable[[Path], Namespace]
 ) -> None:

@@ -138,6 +138,7 @@ def assert_merged(ended: "subprocess.CompletedProcess[str]", out: Path) -> dict[
     return facts
 
 
+@pytest.mark.long
 def test_the_command_merges_on_the_cluster(cluster: Cluster, tmp_path: Path) -> None:
     current, out = job_tree.tree_directory(tmp_path), tmp_path / "out"
     command = [sys.executable, "-m", "ha.cli.main", "checkpoint", "merge", "--engine", "spark"]

@@ -1,4 +1,4 @@
-"""Twenty real faults in CI, and what the soak says where it cannot be played."""
+"""Fourteen real faults in CI, and what the soak says where it cannot be played."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from tests.campaigns.soak.faults.soak import CANNOT
 from tests.needs import NAMESPACES
 from tests.pytest_report import FAULTS_SURVIVED
 
-FAULTS = 20
+FAULTS = 14
 LONGEST_SECONDS = 3
 SOAK = ("-m", "tests.campaigns.run", "soak", "faults")
 
@@ -49,7 +49,7 @@ def test_faults_lose_nothing_and_no_answer_is_wrong(
     assert any("datanode" in kind for kind in facts["kinds"])
     assert facts["faults"] + sum(facts["skipped"].values()) == FAULTS
     assert facts["faults"] >= FAULTS - 5, facts["skipped"]
-    assert facts["epochs"] > 5, "the active was replaced again and again"
+    assert facts["epochs"] > FAULTS / 7, "the active was replaced again and again"
     assert facts["answered"] > 10 * FAULTS
     record_property(FAULTS_SURVIVED, facts["faults"])
 
