@@ -84,7 +84,7 @@ async def test_the_last_addresses_are_kept(resolver: Resolver) -> None:
     begun = time.monotonic()
     for _ in range(20):
         assert list(Servers([(GONE, 1)], noted, lambda: False, names)) == [(GONE, "10.0.0.4", 1)]
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < 5
 
 
 @pytest.mark.zookeeper

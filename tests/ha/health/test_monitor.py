@@ -79,16 +79,16 @@ both_addresses = pytest.mark.parametrize("dedicated", [False, True], ids=["share
 async def test_row_8_5_monitor(*, dedicated: bool) -> None:
     async with _watched(QUICK_ROUNDS, dedicated=dedicated) as (namenode, monitor, ear):
         namenode.healthy = False
-        await until(lambda: monitor.state.health is Health.UNHEALTHY, "unhealthy", seconds=2.0)
+        await until(lambda: monitor.state.health is Health.UNHEALTHY, "unhealthy")
         namenode.healthy = True
-        await until(lambda: monitor.state.health is Health.HEALTHY, "healthy", seconds=2.0)
+        await until(lambda: monitor.state.health is Health.HEALTHY, "healthy")
         await namenode.die()
-        await until(lambda: monitor.state.health is Health.NOT_RESPONDING, "gone", seconds=2.0)
+        await until(lambda: monitor.state.health is Health.NOT_RESPONDING, "gone")
         tried = len(ear.outcomes)
-        await until(lambda: len(ear.outcomes) >= tried + 3, "three reconnects", seconds=2.0)
+        await until(lambda: len(ear.outcomes) >= tried + 3, "three reconnects")
         assert all(isinstance(one, core.Refused) for one in ear.outcomes[-3:])
         await namenode.start()
-        await until(lambda: monitor.state.health is Health.HEALTHY, "reachable", seconds=2.0)
+        await until(lambda: monitor.state.health is Health.HEALTHY, "reachable")
     # On leaving, the monitor was cancelled, and its task has ended.
 
 
@@ -114,7 +114,7 @@ async def test_row_8_5_a_monitor_that_dies_says_so_and_ends(where: str, *, dedic
     else:
         monitor = HealthMonitor(probed.address, QUICK_ROUNDS, ear, measure=exhausted)
     with pytest.raises((MemoryError, RuntimeError), match="injected"):
-        async with asyncio.timeout(2.0):
+        async with asyncio.timeout(30.0):
             await monitor.run()
     assert monitor.state.health is Health.MONITOR_FAILED
     assert ear.heard[-1] is Health.MONITOR_FAILED
@@ -174,7 +174,7 @@ async def test_probe_now_does_not_wait_for_the_round() -> None:
     async with _watched(SLOW_ROUNDS) as (namenode, monitor, _):
         namenode.healthy = False
         monitor.probe_now()
-        await until(lambda: monitor.state.health is Health.UNHEALTHY, "unhealthy", seconds=1.0)
+        await until(lambda: monitor.state.health is Health.UNHEALTHY, "unhealthy", seconds=15.0)
 
 
 async def test_silence_while_we_stood_still_ourselves_is_not_held_against_it() -> None:

@@ -41,7 +41,7 @@ async def test_w5_8_13_4_health_that_turns_bad_while_fencing_ends_the_takeover(h
     await one.namenode.die()
     await until(lambda: two.zkfc.elector.state.stage is Stage.FENCING, "fencing")
     two.namenode.healthy = False
-    await until(lambda: two.zkfc.elector.state.role is Role.INIT, "out", seconds=2.0)
+    await until(lambda: two.zkfc.elector.state.role is Role.INIT, "out", seconds=10.0)
     await one.namenode.start()
     await here.active(one)  # its own breadcrumb: no NameNode to fence
     assert two.namenode.active_transitions == 0
