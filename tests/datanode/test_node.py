@@ -113,6 +113,7 @@ async def test_a_replica_that_is_deleted_before_it_is_told_is_not_told(
         await write_whole([place(node)], block(), DATA)
         active.commands = [invalidate(block(), quietly=True)]
         await seen(lambda: node.status()["replicas"] == 0)
+        await rounds(active)  # a report that was on its way before the deletion is refused, too
         active.failures = 0
         await write_whole([place(node)], block(1), DATA)
         await seen(lambda: (block(1).block_id, name_nodes.RECEIVED) in told(active))
