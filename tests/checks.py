@@ -65,7 +65,7 @@ STAGES = (
     Stage("types", (str(BIN / "mypy"),), aside=True),
     Stage("layers", (str(BIN / "lint-imports"),)),
     # The slow cluster tests come last, so that a plain mistake is reported in the first minute.
-    Stage("unit", (*PYTEST, UNIT, *SIDE_BY_SIDE, "5"), least_tests=15000),
+    Stage("unit", (*PYTEST, UNIT, *SIDE_BY_SIDE, "4"), least_tests=15000),
     Stage(
         "interop",
         (*PYTEST, "interop and not long", *SIDE_BY_SIDE, "3"),
