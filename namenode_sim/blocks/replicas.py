@@ -159,12 +159,17 @@ class StoredReplicas:
 
         The order to delete the DataNode's replica is about this one, too: it names no storage.  The
         bad schedule: a mover has the replica put on another storage before the order comes; it
-        counts again, another is deleted in its place, and then the order is carried out.
+        counts again, another is deleted in its place, and then the order is carried out.  An order
+        about a corrupt replica is not: no mover moves it, so this one is a new copy.
         """
         if self.cells.holds(slot, storage.number):
             return
-        others = self.storages.others(storage)
-        ordered = [self.deletions.when(slot, other.number) for other in others]
+        corrupt = self.corrupt.of(slot)
+        ordered = [
+            self.deletions.when(slot, other.number)
+            for other in self.storages.others(storage)
+            if other.number not in corrupt
+        ]
         self.leave_others(slot, storage)
         self.cells.add(slot, storage)
         for when in ordered:

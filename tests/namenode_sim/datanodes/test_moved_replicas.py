@@ -53,3 +53,22 @@ def test_a_replica_that_is_to_be_deleted_stays_so_on_another_storage(sent: bool)
     few.work()
     assert len(few.state.map.storages_of(slot)) == 1
     assert len(list(few.state.map.pending_deletions)) == 0
+
+
+def test_a_copy_that_comes_while_an_older_replica_is_to_be_deleted_stays() -> None:
+    """Let the order name the older stamp: the new copy on another storage is none of its."""
+    few = Few("abc")
+    slot = few.block("ab", expected=3)
+    few.work()
+    few.received("c", stamp=STAMP - 1)
+    few.work()
+    old = few.storages["c"]
+    assert few.state.map.is_pending_deletion(slot, old.held.number)
+    other = few.cluster.add_storage(few.nodes["c"], "DS-c-2")
+    other.held.confirmed = True
+    few.storages["c"] = other
+    few.received("c")
+    few.work()
+    assert not few.state.map.is_pending_deletion(slot, other.held.number)
+    assert len(few.state.map.storages_of(slot)) == 3
+    assert len(list(few.state.map.pending_deletions)) == 0
