@@ -53,10 +53,14 @@ def _remember(storage: Storage, block_id: int, stamp: int, now: float) -> None:
 
 
 def note_gone(storage: Storage, block_id: int, stamp: int, now: float) -> None:
-    """Note that a replica is no longer there, so that late news of it is doubted."""
+    """Note that a replica is no longer there, so that late news of it is doubted.
+
+    The newest stamp counts: late news of an older one has it ordered to be deleted, and the answer
+    to that says nothing of late news of the newer one.
+    """
     gone = storage.gone
-    gone.pop(block_id, None)
-    gone[block_id] = now, stamp
+    before = gone.pop(block_id, None)
+    gone[block_id] = now, stamp if before is None else max(before[1], stamp)
     while next(iter(gone.values()))[0] < now - RECENT_SECONDS or len(gone) > RECENT_LIMIT:
         del gone[next(iter(gone))]
 
@@ -68,7 +72,7 @@ def _may_be_late(state: BlockState, storage: Storage, block_id: int, stamp: int)
     and deleted it, and the NameNode takes the first call last.
     """
     slot = state.map.find(block_id)
-    if slot is None or state.map.holds(slot, storage.number):
+    if slot is None or state.map.is_good(slot, storage.number):
         return False
     return block_id in storage.gone and stamp <= storage.gone[block_id][1]
 

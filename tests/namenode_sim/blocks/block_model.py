@@ -260,16 +260,19 @@ class BlockModel:
         recent[number] = now, max(newest, told.stamp)
         own = self.replicas.get(number, {}).get(name)
         if isinstance(told, model.Deleted):
-            self.gone[name, number] = told.stamp
+            self._went(name, number, told.stamp)
         elif (
             told.state is model.ReplicaState.FINALIZED
             and number in self.blocks
-            and (own is None or not own.counts)
+            and (own is None or own.corrupt is not None or not own.counts)
             and told.stamp <= self.gone.get((name, number), -1)
         ):
             self.confirmed.discard(name)
             self.doubted[name] = now
         self.told(name, number, told)
+
+    def _went(self, name: Name, number: int, stamp: int) -> None:
+        self.gone[name, number] = max(stamp, self.gone.get((name, number), -1))
 
     def full_report(self, name: Name, rows: dict[int, model.Reported], made_after: float) -> None:
         recent = self.recent.get(name, {})
@@ -279,7 +282,7 @@ class BlockModel:
         for number in (held | waits) - rows.keys() - newer.keys():
             self.forget(number, name)
             if number in held:
-                self.gone[name, number] = self.blocks[number].stamp
+                self._went(name, number, self.blocks[number].stamp)
                 del self.replicas[number][name]
         for number in sorted(rows):
             if number not in newer or rows[number].stamp > newer[number]:

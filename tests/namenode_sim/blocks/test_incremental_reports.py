@@ -95,6 +95,11 @@ AFTER_A_DELETION: Final = {
     "it was told to be gone": ([WHOLE, GONE, WHOLE], False),
     "it was told to be gone once more": ([WHOLE, GONE, GONE, WHOLE], False),
     "one with an older stamp is gone": ([Deleted(1000), WHOLE], True),
+    "an older one was told late in between": (
+        [WHOLE, GONE, Reported(FINALIZED, 1000, 700), WHOLE],
+        False,
+    ),
+    "an older one was told to be gone since": ([WHOLE, GONE, Deleted(1000), WHOLE], False),
     "it is being written again": ([WHOLE, GONE, Reported(RBW, 1001, 0)], True),
 }
 """What is reported of a replica, and whether its storage stays confirmed."""

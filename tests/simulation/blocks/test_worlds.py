@@ -10,7 +10,7 @@ from tests.simulation.engine import walks
 
 FOUND = (
     25, 51, 215, 1_249, 5_062, 5_212, 5_440, 200_191, 7_000_192, 7_000_448, 7_000_530, 7_000_577,
-    7_000_874, 7_200_016, 8_400_201,
+    7_000_874, 7_200_016, 8_400_201, 8_500_106,
 )  # fmt: skip
 """Seeds that once broke an invariant.
 
@@ -31,11 +31,13 @@ replica came after that of its deletion, and the active had others deleted for i
 as well); 7000448: to a standby, which need not ask before it is active. 7000874: a DataNode
 reported a replica that it was deleting, and the active took that for newer than the full report
 that lacked it (likewise). 8400201: a new copy came while the order about an older replica of its
-DataNode was on its way, and took that order over (likewise). 7200016: the last replica of an open
-block had got a new stamp, and news of the old one, sent just before a full report, made the active
-pass over what that said of it (likewise).  200191: a DataNode was taken away as a former active had
-said that it may go, and was asked to serve again before its successor had come to say so, too:
-others lost their replicas for those that were gone with the machine (likewise).
+DataNode was on its way, and took that order over (likewise). 8500106: news of an older replica came
+late after that of a deletion, and late news of the newer one was then not doubted (likewise).
+7200016: the last replica of an open block had got a new stamp, and news of the old one, sent just
+before a full report, made the active pass over what that said of it (likewise). 200191: a DataNode
+was taken away as a former active had said that it may go, and was asked to serve again before its
+successor had come to say so, too: others lost their replicas for those that were gone with the
+machine (likewise).
 """
 
 
