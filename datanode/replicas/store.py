@@ -305,6 +305,10 @@ class Store:
                 raise errors.ReplicaRefused(f"{before.block} has changed during its move")
             await self._carry_out(after, work)
             if not self.holds(before):  # its volume has failed, and was reported to
+                # The next start would serve the copy, whatever the block has become by then.
+                with suppress(errors.DataNodeError):
+                    new = self.volumes[after.storage]
+                    await self.volumes.run(after.storage, partial(new.remove, after))
                 raise errors.ReplicaRefused(f"{before.block} was lost during its move")
             self._put(before.block.block_id, after)
             # In the same turn: a later replica on that volume would have files of the same names.

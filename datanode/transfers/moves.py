@@ -136,7 +136,9 @@ class Moves:
         except ReplicaMissing as missing:
             raise MoveRefused(str(missing)) from missing
         if not isinstance(replica, Finalized) or replica.block != block:
-            raise MoveRefused(f"{block} is not whole here: {replica.block} is {type(replica)}")
+            raise MoveRefused(
+                f"{block} is not whole here: {replica.block} is {type(replica).__name__}"
+            )
         return replica
 
     async def _change_volume(self, request: pb.OpReplaceBlockProto, block: Block) -> None:

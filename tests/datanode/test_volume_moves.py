@@ -1,6 +1,7 @@
 """Pins, and moves of a replica to another volume of its DataNode, as a mover orders them."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -132,3 +133,26 @@ async def test_a_damaged_replica_is_not_moved_to_another_volume(tmp_path: Path) 
         assert answer.status == ERROR
         assert path.exists()
         assert two.told == []
+
+
+async def test_a_replica_whose_volume_fails_during_its_move_leaves_no_copy(tmp_path: Path) -> None:
+    """A copy that no map knows would be served after the next start."""
+    kept = await store(*(volume(tmp_path / kind, f"DS-{kind}", kind) for kind in ("DISK", "SSD")))
+    before = await finalized(kept, block(), DATA)
+    assert isinstance(before, model.Finalized)
+    (other,) = (one for one in kept.volumes.types if one != before.storage)
+    after = replace(before, storage=other)
+    new = kept.volumes[other].paths(after)
+
+    def lost_meanwhile() -> None:
+        new.block.parent.mkdir(parents=True)
+        new.block.write_bytes(DATA)
+        new.meta.touch()
+        kept.volumes.on_failed(before.storage)
+
+    with pytest.raises(errors.ReplicaRefused, match="was lost during its move"):
+        await kept.relocate(before, after, lost_meanwhile)
+    assert [*kept] == []
+    assert not new.block.exists()
+    assert not new.meta.exists()
+    await kept.volumes.close()

@@ -143,7 +143,7 @@ def _ending(action: str, again: str, answers: Sequence[_Answer]) -> Ending:
         outcome = CommandOutcome.FAILED  # something was changed
     hints = {
         CommandOutcome.DONE: "",
-        CommandOutcome.UNKNOWN: again.replace(action, "get"),
+        CommandOutcome.UNKNOWN: again.replace(f" {action}", " get", 1),
         CommandOutcome.UNAUTHORISED: f"as the user that runs the NameNodes: {again}",
     }
     if action == "leave":
