@@ -4,8 +4,7 @@ DataNodeError
 ├── ReplicaRefused    the replica is not in the state that the operation needs
 │   └── RecoveryInProgress   another recovery of the block is newer
 ├── ReplicaMissing    there is no such replica here
-├── ChecksumMismatch  bytes and their checksums do not fit
-├── MalformedTransfer a peer's bytes are not DataTransferProtocol, or break a limit
+├── ChecksumMismatch, MalformedTransfer   see ``hadoop.wire.errors``
 ├── NoRoom            no volume takes a block of that size
 ├── VolumeFailed      a volume's disk refused; nothing more is kept there
 ├── UnusableVolume    a directory cannot be used at start
@@ -15,9 +14,7 @@ DataNodeError
 
 from pathlib import Path
 
-
-class DataNodeError(Exception):
-    """The message says what was found and in which state things are."""
+from hadoop.wire.errors import DataNodeError
 
 
 class ReplicaRefused(DataNodeError):
@@ -30,22 +27,6 @@ class RecoveryInProgress(ReplicaRefused):
 
 class ReplicaMissing(DataNodeError):
     """No replica of the block is here."""
-
-
-class ChecksumMismatch(DataNodeError):
-    """Bytes do not fit their checksums.
-
-    Attributes:
-        offset: where in the block the first bad chunk begins.
-    """
-
-    def __init__(self, what: str, offset: int) -> None:
-        super().__init__(f"{what}: the chunk at {offset} does not fit its checksum")
-        self.offset = offset
-
-
-class MalformedTransfer(DataNodeError):
-    """A peer's bytes make no sense, or are more than a limit allows."""
 
 
 class NoRoom(DataNodeError):

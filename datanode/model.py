@@ -1,13 +1,12 @@
-"""The words of a DataNode: blocks, replicas and their states.  Pure."""
+"""The words of a DataNode: replicas and their states.  Pure."""
 
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NewType, TypeAlias
 
-BlockId = NewType("BlockId", int)
-GenerationStamp = NewType("GenerationStamp", int)
+from hadoop.blocks import Block, GenerationStamp
+
 StorageId = NewType("StorageId", str)
-PoolId = NewType("PoolId", str)
 
 
 class ReplicaState(IntEnum):
@@ -18,45 +17,6 @@ class ReplicaState(IntEnum):
     RWR = 2
     RUR = 3
     TEMPORARY = 4
-
-
-class ChecksumType(IntEnum):
-    """How chunks are checked; the numbers are those in meta files and on the wire."""
-
-    NULL = 0
-    CRC32 = 1
-    CRC32C = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Checksum:
-    """The checksums of one replica."""
-
-    kind: ChecksumType = ChecksumType.CRC32C
-    bytes_per_chunk: int = 512
-
-    @property
-    def size(self) -> int:
-        return 0 if self.kind is ChecksumType.NULL else 4
-
-    def chunks(self, length: int) -> int:
-        """Return the number of chunks in ``length`` bytes; the last may be short."""
-        return -(-length // self.bytes_per_chunk)
-
-    def chunk_start(self, offset: int) -> int:
-        """Return the beginning of the chunk that holds this offset."""
-        return offset - offset % self.bytes_per_chunk
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A block as it is named: an id, and the generation stamp of its last change."""
-
-    block_id: BlockId
-    stamp: GenerationStamp
-
-    def __str__(self) -> str:
-        return f"blk_{self.block_id}_{self.stamp}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 import structlog
 
-from datanode.errors import DataNodeError, MalformedTransfer, OtherNamespace
+from datanode.errors import OtherNamespace
 from datanode.metrics import HEARTBEATS, REPORTS
 from datanode.model import Replica
 from datanode.namenodes.claim import NameNodeId, Said
@@ -25,6 +25,7 @@ from ha.rpc.errors import RemoteFault, RpcError
 from ha.rpc.java_names import STANDBY_EXCEPTION
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import namenode_protocol_pb2 as nn
+from hadoop.wire.errors import DataNodeError, MalformedTransfer
 
 log = structlog.get_logger()
 

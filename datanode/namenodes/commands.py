@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from datanode.errors import MalformedTransfer
-from datanode.model import Block, BlockId, GenerationStamp, PoolId
 from datanode.transfers.transfer import Targets
-from datanode.wire.block_messages import block_id_of, block_of, checked_block
+from hadoop.blocks import Block, BlockId, GenerationStamp, PoolId
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import datanode_types_pb2 as types
 from hadoop.proto import hdfs_types_pb2 as hdfs
+from hadoop.wire.block_messages import block_id_of, block_of, checked_block
+from hadoop.wire.errors import MalformedTransfer
 
 _NO_ACK: Final = (1 << 63) - 1
 """A length that means: do not report when it is deleted."""

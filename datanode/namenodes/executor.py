@@ -13,7 +13,7 @@ import structlog
 
 from datanode import errors
 from datanode.metrics import COMMANDS
-from datanode.model import Block, GenerationStamp, Replica
+from datanode.model import Replica
 from datanode.namenodes.claim import NameNodeId
 from datanode.namenodes.commands import (
     Bandwidth,
@@ -33,10 +33,12 @@ from datanode.replicas.caching import cache
 from datanode.replicas.meta_file import BadMetaFile
 from datanode.replicas.store import Store
 from datanode.transfers.transfer import push
-from datanode.wire.connection import PeerLost
-from datanode.wire.peer import TransferLimits
 from ha.rpc.errors import RemoteFault, RpcError
+from hadoop.blocks import Block, GenerationStamp
 from hadoop.proto import datanode_protocol_pb2 as pb
+from hadoop.wire.connection import PeerLost
+from hadoop.wire.errors import ChecksumMismatch, DataNodeError
+from hadoop.wire.peer import TransferLimits
 
 log = structlog.get_logger()
 
@@ -148,7 +150,7 @@ class Executor:
     def _delete(self, command: Delete) -> None:
         try:
             forgotten = self._store.forget(command.block)
-        except errors.DataNodeError as refusal:
+        except DataNodeError as refusal:
             COMMANDS.labels("delete", "refused").inc()
             log.info("datanode.not_deleted", block=str(command.block), why=str(refusal))
             return
@@ -157,16 +159,16 @@ class Executor:
     async def _delete_files(self, command: Delete, forgotten: Replica) -> None:
         try:
             await self._store.delete(forgotten, quietly=command.quietly)
-        except errors.DataNodeError as problem:
+        except DataNodeError as problem:
             log.warning("datanode.files_stay", block=str(command.block), why=str(problem))
 
     async def _cache(self, command: Cache) -> None:
         for block_id in command.blocks:
             try:
                 await cache(self._store, block_id)
-            except (errors.DataNodeError, OSError) as problem:
+            except (DataNodeError, OSError) as problem:
                 log.warning("datanode.not_cached", block=block_id, why=str(problem))
-                if isinstance(problem, errors.ChecksumMismatch | BadMetaFile | OSError):
+                if isinstance(problem, ChecksumMismatch | BadMetaFile | OSError):
                     self._on_suspicion(Block(block_id, GenerationStamp(0)))
 
     async def _copy(self, who: NameNodeId, command: Transfer) -> None:
@@ -178,7 +180,7 @@ class Executor:
                     self._store, pool, command.block, command.targets, self._limits,
                     source=self._identity.node_id,
                 )  # fmt: skip
-            except (errors.DataNodeError, PeerLost, OSError) as problem:
+            except (DataNodeError, PeerLost, OSError) as problem:
                 log.warning("datanode.copy_failed", block=str(command.block), why=str(problem))
                 await self._complain(who, command, problem)
             finally:
@@ -194,11 +196,11 @@ class Executor:
                 await calls.error(
                     self._identity, _INVALID_BLOCK, f"Can't send invalid block {command.block}"
                 )
-            elif isinstance(problem, errors.ChecksumMismatch | OSError):
+            elif isinstance(problem, ChecksumMismatch | OSError):
                 replica = self._store.find(command.block)
                 storage_type = self._store.volumes.types.get(replica.storage, "DISK")
                 await calls.bad_replica(self._identity, replica, storage_type)
-        except (RpcError, RemoteFault, errors.DataNodeError) as failure:
+        except (RpcError, RemoteFault, DataNodeError) as failure:
             log.warning("datanode.complaint_lost", namenode=who, why=str(failure))
 
     async def _recover(self, who: NameNodeId, command: Recover) -> None:
@@ -209,5 +211,5 @@ class Executor:
             await self._leader.lead(command, calls)
         except errors.RecoveryInProgress as other:
             log.info("datanode.recovery_elsewhere", block=str(command.block), why=str(other))
-        except (errors.DataNodeError, RpcError, RemoteFault) as problem:
+        except (DataNodeError, RpcError, RemoteFault) as problem:
             log.warning("datanode.recovery_failed", block=str(command.block), why=str(problem))

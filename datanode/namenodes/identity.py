@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from datanode.model import PoolId
 from datanode.replicas.layout import LAYOUT_VERSION, PoolVersion
+from hadoop.blocks import PoolId
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.proto import namenode_protocol_pb2 as nn

@@ -6,9 +6,10 @@ See docs/reference/datanode.md#incremental-reports.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from datanode.model import BlockId, StorageId
+from datanode.model import StorageId
 from datanode.replicas.operations import News
 from datanode.replicas.store import Announcement
+from hadoop.blocks import BlockId
 
 MAX_BLOCKS: Final = 10_000
 """Of one report; more wait for the next one."""

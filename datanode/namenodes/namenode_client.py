@@ -11,19 +11,20 @@ from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 
-from datanode.model import Block, BlockId, PoolId, Replica, StorageId
+from datanode.model import Replica, StorageId
 from datanode.namenodes.identity import Identity
 from datanode.namenodes.report_rows import encode_rows
 from datanode.replicas.store import Announcement
 from datanode.replicas.volumes import StorageUse
 from datanode.transfers.transfer import DamagedSource
-from datanode.wire.block_messages import extended, plain, unsigned
 from ha.conf.topology import HostPort
 from ha.rpc.client import Connection, RpcConnection
 from ha.rpc.java_names import DATANODE_PROTOCOL
+from hadoop.blocks import Block, BlockId, PoolId
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.proto import namenode_protocol_pb2 as nn
+from hadoop.wire.block_messages import extended, plain, unsigned
 
 M = TypeVar("M", bound=Message)
 

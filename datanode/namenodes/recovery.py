@@ -16,13 +16,15 @@ from datanode.namenodes.namenode_client import NameNodeCalls, recovery_request
 from datanode.replicas.agreement import Agreed, Disagreement, Empty, Found, agree
 from datanode.replicas.operations import BeginRecovery, EndRecovery, LeaveRecovery
 from datanode.replicas.store import Store
-from datanode.wire.block_messages import block_of, extended, unsigned
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import RemoteFault, RpcError
 from ha.rpc.java_names import INTER_DATANODE_PROTOCOL, RECOVERY_IN_PROGRESS
+from hadoop.blocks import Block, BlockId, GenerationStamp
 from hadoop.proto import datanode_types_pb2 as types
 from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.proto import inter_datanode_pb2 as inter
+from hadoop.wire.block_messages import block_of, extended, unsigned
+from hadoop.wire.errors import DataNodeError
 
 log = structlog.get_logger()
 
@@ -35,13 +37,11 @@ class Begun:
     """A replica whose recovery has begun: what it was before."""
 
     state: model.ReplicaState
-    block: model.Block
+    block: Block
     length: int
 
 
-async def begin_recovery(
-    store: Store, block: model.Block, recovery_id: model.GenerationStamp
-) -> Begun | None:
+async def begin_recovery(store: Store, block: Block, recovery_id: GenerationStamp) -> Begun | None:
     """Stop who writes the replica, and keep it as it is; None: there is none to recover.
 
     Raises:
@@ -58,10 +58,10 @@ async def begin_recovery(
 
 async def end_recovery(
     store: Store,
-    block: model.Block,
-    recovery_id: model.GenerationStamp,
+    block: Block,
+    recovery_id: GenerationStamp,
     length: int,
-    new_id: model.BlockId,
+    new_id: BlockId,
 ) -> model.StorageId:
     """Make the replica whole with this length; returns where it is.
 
@@ -80,7 +80,7 @@ async def end_recovery(
         raise errors.ReplicaRefused(
             f"{block} has {replica.length} bytes, and {length} are to be kept"
         )
-    return (await store.copy(original, model.Block(new_id, recovery_id), length)).storage
+    return (await store.copy(original, Block(new_id, recovery_id), length)).storage
 
 
 @dataclass(slots=True)
@@ -222,7 +222,7 @@ class Leader:
         return model.StorageId(answer.storageUuid)
 
 
-class RecoveryFailed(errors.DataNodeError):
+class RecoveryFailed(DataNodeError):
     """The block stays as it is; the NameNode asks again."""
 
 

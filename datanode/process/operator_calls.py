@@ -11,7 +11,6 @@ from typing import Protocol
 
 import structlog
 
-from datanode.errors import DataNodeError
 from datanode.model import BeingWritten
 from datanode.namenodes.identity import SOFTWARE_VERSION
 from datanode.replicas.store import Store
@@ -20,6 +19,7 @@ from ha.rpc.java_names import IO_EXCEPTION
 from ha.rpc.protocol import Call, Method
 from ha.service.reconfiguration import Check, Reconfiguration
 from hadoop.proto import client_datanode_pb2 as client
+from hadoop.wire.errors import DataNodeError
 
 log = structlog.get_logger()
 

@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from datanode import errors, model
 from datanode.namenodes.recovery import begin_recovery, end_recovery
 from datanode.replicas.store import Store
-from datanode.wire.block_messages import block_id_of, checked_block, checked_stamp, plain
 from ha.rpc import java_names
 from ha.rpc.errors import RemoteFault
 from ha.rpc.protocol import Call, Method, RpcProtocol
+from hadoop.blocks import Block, GenerationStamp, PoolId
 from hadoop.proto import client_datanode_pb2 as client
 from hadoop.proto import datanode_types_pb2 as types
 from hadoop.proto import inter_datanode_pb2 as inter
+from hadoop.wire.block_messages import block_id_of, checked_block, checked_stamp, plain
+from hadoop.wire.errors import DataNodeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class DataNodeRpcServices:
     """Answers calls about the replicas of one pool."""
 
     store: Store
-    pool: model.PoolId
+    pool: PoolId
     of_operators: Mapping[str, Method] = field(default_factory=dict)
     """What ClientDatanodeProtocol has for operators."""
 
@@ -58,7 +60,7 @@ class DataNodeRpcServices:
         try:
             block = checked_block(asked.block.b, self.pool)
             begun = await begin_recovery(self.store, block, checked_stamp(asked.newGenStamp))
-        except errors.DataNodeError as problem:
+        except DataNodeError as problem:
             raise _fault(problem) from problem
         if begun is None:
             return inter.InitReplicaRecoveryResponseProto(replicaFound=False)
@@ -76,11 +78,11 @@ class DataNodeRpcServices:
             storage = await end_recovery(
                 self.store,
                 block,
-                model.GenerationStamp(request.recoveryId),
+                GenerationStamp(request.recoveryId),
                 request.newLength,
                 block_id_of(request.newBlockId) if request.newBlockId else block.block_id,
             )
-        except errors.DataNodeError as problem:
+        except DataNodeError as problem:
             raise _fault(problem) from problem
         return inter.UpdateReplicaUnderRecoveryResponseProto(storageUuid=storage)
 
@@ -89,18 +91,18 @@ class DataNodeRpcServices:
     ) -> client.GetReplicaVisibleLengthResponseProto:
         try:
             block = checked_block(request.block, self.pool)
-            replica = self.store.find(model.Block(block.block_id, model.GenerationStamp(0)))
+            replica = self.store.find(Block(block.block_id, GenerationStamp(0)))
             if replica.block.stamp < block.stamp or isinstance(replica, model.Temporary):
                 # Not missing: a client takes a block that is missing everywhere for an empty one.
                 raise errors.ReplicaRefused(
                     f"{replica.block}, which is here, says nothing of {block}"
                 )
-        except errors.DataNodeError as problem:
+        except DataNodeError as problem:
             raise _fault(problem) from problem
         return client.GetReplicaVisibleLengthResponseProto(length=model.readable_length(replica))
 
 
-def _fault(problem: errors.DataNodeError) -> RemoteFault:
+def _fault(problem: DataNodeError) -> RemoteFault:
     match problem:
         case errors.RecoveryInProgress():
             return RemoteFault(java_names.RECOVERY_IN_PROGRESS, str(problem))

@@ -12,7 +12,6 @@ from datanode.replicas.locked_pages import most_lockable
 from datanode.replicas.scanner import ScanRhythm
 from datanode.replicas.volume import DataDirectory
 from datanode.transfers.balance_throttle import MoveRules
-from datanode.wire.peer import TransferLimits
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import datanode as keys
@@ -23,6 +22,7 @@ from ha.daemon.exposure import ADVICE, OPEN_TO_STRANGERS
 from ha.daemon.process import ExitWith
 from hadoop.location import path_of
 from hadoop.proto.hdfs_types_pb2 import StorageTypeProto
+from hadoop.wire.peer import TransferLimits
 
 LIVE_KEYS: Final = (
     keys.HEARTBEAT_INTERVAL, keys.REPORT_INTERVAL, keys.REPORT_SPLIT, keys.CACHE_REPORT_INTERVAL,

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeAlias, TypeVar
 
-from datanode.model import Block, ReplicaState
+from datanode.model import ReplicaState
+from hadoop.blocks import Block
 
 N = TypeVar("N")
 """Whatever stands for a DataNode."""

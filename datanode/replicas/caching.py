@@ -7,12 +7,14 @@ import asyncio
 from functools import partial
 from typing import Final
 
-from datanode.errors import ChecksumMismatch, ReplicaRefused
-from datanode.model import Block, BlockId, Finalized, GenerationStamp
+from datanode.errors import ReplicaRefused
+from datanode.model import Finalized
 from datanode.replicas.locked_pages import LockedPages, lock_file
 from datanode.replicas.memory import Memory, Place
 from datanode.replicas.replica_files import ReplicaFiles
 from datanode.replicas.store import Store
+from hadoop.blocks import Block, BlockId, GenerationStamp
+from hadoop.wire.errors import ChecksumMismatch
 
 _PIECE_BYTES: Final = 1024 * 1024
 

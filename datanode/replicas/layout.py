@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from datanode import model
+from hadoop.blocks import Block, BlockId, GenerationStamp, PoolId
 from hadoop.java_properties import escape, properties
 
 LAYOUT_VERSION: Final = -57
@@ -42,35 +43,31 @@ class NodeVersion:
 class PoolVersion:
     """What ``current/<pool>/current/VERSION`` says of one block pool."""
 
-    pool: model.PoolId
+    pool: PoolId
     namespace_id: int
     ctime: int
     layout_version: int = LAYOUT_VERSION
 
 
-def block_name(block_id: model.BlockId) -> str:
+def block_name(block_id: BlockId) -> str:
     return f"blk_{block_id}"
 
 
-def meta_name(block: model.Block) -> str:
+def meta_name(block: Block) -> str:
     return f"{block}.meta"
 
 
-def parse_block_name(name: str) -> model.BlockId | None:
+def parse_block_name(name: str) -> BlockId | None:
     found = _BLOCK_FILE.fullmatch(name)
-    return model.BlockId(int(found[1])) if found else None
+    return BlockId(int(found[1])) if found else None
 
 
-def parse_meta_name(name: str) -> model.Block | None:
+def parse_meta_name(name: str) -> Block | None:
     found = _META_FILE.fullmatch(name)
-    return (
-        model.Block(model.BlockId(int(found[1])), model.GenerationStamp(int(found[2])))
-        if found
-        else None
-    )
+    return Block(BlockId(int(found[1])), GenerationStamp(int(found[2]))) if found else None
 
 
-def subdirectory(block_id: model.BlockId) -> Path:
+def subdirectory(block_id: BlockId) -> Path:
     """Return the folder of a block below ``finalized``."""
     return Path(f"subdir{block_id >> 16 & _FAN_OUT}") / f"subdir{block_id >> 8 & _FAN_OUT}"
 
@@ -127,7 +124,7 @@ def parse_pool_version(data: bytes) -> PoolVersion:
     """Parse a pool's VERSION; raise ``ValueError`` for a bad field or another layout."""
     found = _fields(data, "namespaceID", "cTime", "blockpoolID", "layoutVersion")
     return PoolVersion(
-        model.PoolId(found["blockpoolID"]),
+        PoolId(found["blockpoolID"]),
         int(found["namespaceID"]),
         int(found["cTime"]),
         _layout(found["layoutVersion"]),

@@ -6,8 +6,8 @@ See docs/reference/datanode.md#memory.
 from dataclasses import dataclass
 
 from datanode.errors import NoRoom
-from datanode.model import BlockId
 from datanode.replicas.locked_pages import LockedPages, unlock, whole_pages
+from hadoop.blocks import BlockId
 
 
 @dataclass(slots=True, eq=False)

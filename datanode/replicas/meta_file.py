@@ -8,8 +8,8 @@ Pure.
 import struct
 from typing import Final
 
-from datanode.errors import DataNodeError
-from datanode.model import Checksum, ChecksumType
+from hadoop.blocks import Checksum, ChecksumType
+from hadoop.wire.errors import DataNodeError
 
 _HEADER: Final = struct.Struct(">HBI")
 HEADER_BYTES: Final = _HEADER.size

@@ -15,6 +15,7 @@ from datanode import errors, model
 from datanode.replicas.replica_files import open_files
 from datanode.replicas.store import Store
 from datanode.replicas.turns import to_its_end
+from hadoop.wire.errors import DataNodeError
 
 log = structlog.get_logger()
 
@@ -71,7 +72,7 @@ async def _move(
                 made.close()
             await store.relocate(before, after, partial(volume.end_move, after, paths))
         except BaseException:
-            with suppress(errors.DataNodeError):  # the next start empties that folder
+            with suppress(DataNodeError):  # the next start empties that folder
                 await run(partial(volume.drop_move, paths))
             raise
     finally:
@@ -87,7 +88,7 @@ async def pin(store: Store, replica: model.Replica) -> None:
         await store.volumes.run(
             replica.storage, lambda: path.chmod(path.stat().st_mode | stat.S_ISVTX)
         )
-    except (errors.DataNodeError, OSError) as problem:
+    except (DataNodeError, OSError) as problem:
         log.warning("datanode.not_pinned", block=str(replica.block), why=str(problem))
 
 

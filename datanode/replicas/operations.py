@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeAlias, assert_never
 
-from datanode.model import Block, GenerationStamp, StorageId
+from datanode.model import StorageId
+from hadoop.blocks import Block, GenerationStamp
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import TypeAlias, assert_never
 
 from datanode import model
 from datanode.replicas import operations
+from hadoop.blocks import Block, GenerationStamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ def _recover_pipeline(operation: operations.RecoverPipeline, replica: model.Repl
             f"the client expects at least {operation.min_acked} acknowledged and at most "
             f"{operation.max_length} received"
         )
-    block = model.Block(replica.block.block_id, operation.new_stamp)
+    block = Block(replica.block.block_id, operation.new_stamp)
     return Next(replace(replica, block=block, length=replica.acked))
 
 
@@ -158,9 +159,7 @@ def _recover_append(operation: operations.RecoverAppend, replica: model.Replica)
             uneven = _uneven(replica, operation.length)
             if uneven is not None:
                 return uneven
-            return Next(
-                replace(replica, block=model.Block(replica.block.block_id, operation.new_stamp))
-            )
+            return Next(replace(replica, block=Block(replica.block.block_id, operation.new_stamp)))
         case _:
             return OperationRefused(
                 f"cannot append to {shown(replica)}: it is not open or finalized"
@@ -176,7 +175,7 @@ def _recover_close(operation: operations.RecoverClose, replica: model.Replica) -
     uneven = _uneven(replica, operation.length)
     if uneven is not None:
         return uneven
-    block = model.Block(replica.block.block_id, operation.new_stamp)
+    block = Block(replica.block.block_id, operation.new_stamp)
     return Next(model.Finalized(block, replica.storage, replica.length))
 
 
@@ -240,7 +239,7 @@ def _end_recovery(operation: operations.EndRecovery, replica: model.Replica) -> 
         )
     if replica.length < operation.length:
         return OperationRefused(f"{shown(replica)} cannot become {operation.length} bytes long")
-    block = model.Block(replica.block.block_id, operation.recovery_id)
+    block = Block(replica.block.block_id, operation.recovery_id)
     return Next(model.Finalized(block, replica.storage, operation.length))
 
 
@@ -259,7 +258,7 @@ def _invalidate(operation: operations.Invalidate, replica: model.Replica | None)
 
 
 def _wrong_stamp(
-    block: model.Block, new_stamp: model.GenerationStamp, replica: model.Replica
+    block: Block, new_stamp: GenerationStamp, replica: model.Replica
 ) -> OperationRefused | None:
     if block.stamp <= replica.block.stamp <= new_stamp:
         return None
@@ -280,10 +279,10 @@ def _uneven(
     )
 
 
-def _opened(new_stamp: model.GenerationStamp, length: int, replica: model.Finalized) -> Outcome:
+def _opened(new_stamp: GenerationStamp, length: int, replica: model.Finalized) -> Outcome:
     if replica.length != length:
         return OperationRefused(
             f"cannot append to {shown(replica)}: the client expects {length} bytes"
         )
-    block = model.Block(replica.block.block_id, new_stamp)
+    block = Block(replica.block.block_id, new_stamp)
     return Next(model.BeingWritten(block, replica.storage, replica.length, acked=replica.length))

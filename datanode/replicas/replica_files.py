@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from datanode.errors import ChecksumMismatch
-from datanode.model import Checksum
 from datanode.replicas import meta_file
-from datanode.replicas.checksums import checksums_of, verify
+from hadoop.blocks import Checksum
+from hadoop.wire.checksums import checksums_of, verify
+from hadoop.wire.errors import ChecksumMismatch
 
 _FILE_MODE: Final = 0o600
 _COPY_BYTES: Final = 1024 * 1024

@@ -12,8 +12,8 @@ from typing import Final
 import structlog
 
 from datanode import model
-from datanode.errors import DataNodeError
 from datanode.replicas import replica_files
+from hadoop.wire.errors import DataNodeError
 
 log = structlog.get_logger()
 

@@ -11,12 +11,14 @@ from typing import Final
 
 import structlog
 
-from datanode.errors import ChecksumMismatch, DataNodeError, ReplicaMissing
+from datanode.errors import ReplicaMissing
 from datanode.metrics import SCANNED_BYTES, SCANS
-from datanode.model import Block, Finalized, Replica
+from datanode.model import Finalized, Replica
 from datanode.replicas.meta_file import BadMetaFile
 from datanode.replicas.replica_files import ReplicaFiles
 from datanode.replicas.store import Store
+from hadoop.blocks import Block
+from hadoop.wire.errors import ChecksumMismatch, DataNodeError
 
 log = structlog.get_logger()
 

@@ -20,6 +20,8 @@ from datanode.replicas.replica import Next, OperationRefused, acknowledged, deci
 from datanode.replicas.replica_files import ReplicaFiles, open_files
 from datanode.replicas.turns import Turn, to_its_end
 from datanode.replicas.volumes import Volumes
+from hadoop.blocks import Block, BlockId, Checksum
+from hadoop.wire.errors import DataNodeError
 
 log = structlog.get_logger()
 
@@ -33,7 +35,7 @@ class Announcement:
 
     news: operations.News
     storage: model.StorageId
-    block: model.Block
+    block: Block
     length: int
     hint: str = ""
 
@@ -45,9 +47,9 @@ class Store:
         """Keep replicas on ``volumes``, and at most ``locked_memory`` bytes of them in memory."""
         self.volumes = volumes
         volumes.on_failed = self._forget_volume
-        self._replicas: dict[model.BlockId, model.Replica] = {}
-        self._changing: dict[model.BlockId, asyncio.Event] = {}
-        self._writers: dict[model.BlockId, asyncio.Task[Any]] = {}
+        self._replicas: dict[BlockId, model.Replica] = {}
+        self._changing: dict[BlockId, asyncio.Event] = {}
+        self._writers: dict[BlockId, asyncio.Task[Any]] = {}
         self.memory = Memory(locked_memory)
         self.listeners: list[Callable[[Announcement], None]] = []
 
@@ -60,7 +62,7 @@ class Store:
         for storage in self.volumes.types:
             try:
                 found = await self.volumes.run(storage, self.volumes[storage].scan)
-            except (errors.DataNodeError, OSError) as problem:
+            except (DataNodeError, OSError) as problem:
                 self.volumes.give_up(storage, problem)
                 continue
             for replica in found:
@@ -73,13 +75,13 @@ class Store:
                 self._put(better.block.block_id, better)
                 outdone.append(worse)
         for worse in outdone:
-            with suppress(errors.DataNodeError):  # the next start meets it again
+            with suppress(DataNodeError):  # the next start meets it again
                 lost = self.volumes[worse.storage]
                 await self.volumes.run(worse.storage, partial(lost.remove, worse))
 
     # Looking.
 
-    def find(self, block: model.Block) -> model.Replica:
+    def find(self, block: Block) -> model.Replica:
         """Return the replica of a block; one that is older than asked for counts as none.
 
         Raises:
@@ -112,7 +114,7 @@ class Store:
     async def perform(
         self,
         operation: operations.Create | operations.CreateCopy | operations.Change,
-        checksum: model.Checksum | None = None,
+        checksum: Checksum | None = None,
         *,
         to_write: bool = False,
     ) -> model.Replica:
@@ -133,7 +135,7 @@ class Store:
     async def _perform(
         self,
         operation: operations.Create | operations.CreateCopy | operations.Change,
-        checksum: model.Checksum | None,
+        checksum: Checksum | None,
         writer: asyncio.Task[Any] | None,
     ) -> model.Replica:
         block_id = operation.block.block_id
@@ -152,7 +154,7 @@ class Store:
                 before = None
             volume = self.volumes[after.storage]
             work = (
-                partial(volume.create, after, checksum or model.Checksum())
+                partial(volume.create, after, checksum or Checksum())
                 if before is None
                 else partial(volume.change, before, after)
             )
@@ -174,7 +176,7 @@ class Store:
         if replica.storage not in self.volumes.types:
             raise errors.ReplicaMissing(f"the volume {replica.storage} has failed meanwhile")
 
-    def forget(self, block: model.Block) -> model.Replica:
+    def forget(self, block: Block) -> model.Replica:
         """Take a replica that is to be deleted out of the map, now.
 
         A report that is made from now on must not name a replica whose files are about to go.
@@ -213,14 +215,14 @@ class Store:
                 )
             )
 
-    def received(self, block: model.Block, end: int) -> None:
+    def received(self, block: Block, end: int) -> None:
         """Record that the bytes before ``end`` are on the disk; raise ``ReplicaMissing``."""
         before = self._mine(block)
         after = received(before, end)
         self.volumes.grew(after, after.length - before.length)
         self._replicas[block.block_id] = after
 
-    def acknowledged(self, block: model.Block, end: int, tail: bytes) -> None:
+    def acknowledged(self, block: Block, end: int, tail: bytes) -> None:
         """Record that all DataNodes behind us have the bytes before ``end``.
 
         Raises:
@@ -229,13 +231,13 @@ class Store:
         # Its length, and so the space that it takes, stay.
         self._replicas[block.block_id] = acknowledged(self._mine(block), end, tail)
 
-    async def discard(self, block: model.Block) -> None:
+    async def discard(self, block: Block) -> None:
         """Delete a copy that did not become whole; nothing else is deleted by this."""
         replica = self._replicas.get(block.block_id)
         if isinstance(replica, model.Temporary) and replica.block == block:
             await self.delete(self.forget(block), quietly=True)
 
-    async def discard_unacknowledged(self, block: model.Block) -> None:
+    async def discard_unacknowledged(self, block: Block) -> None:
         """Delete, for want of room, an open replica of which no byte has been acknowledged."""
         replica = self._replicas.get(block.block_id)
         if isinstance(replica, model.BeingWritten) and replica.block == block and not replica.acked:
@@ -258,7 +260,7 @@ class Store:
         except FileNotFoundError as gone:
             raise errors.ReplicaMissing(f"the files of {replica.block} are gone: {gone}") from gone
 
-    async def copy(self, replica: model.Replica, to: model.Block, length: int) -> model.Replica:
+    async def copy(self, replica: model.Replica, to: Block, length: int) -> model.Replica:
         """Make a complete replica of block ``to`` from the first ``length`` bytes of this one.
 
         Raises:
@@ -306,13 +308,13 @@ class Store:
             await self._carry_out(after, work)
             if not self.holds(before):  # its volume has failed, and was reported to
                 # The next start would serve the copy, whatever the block has become by then.
-                with suppress(errors.DataNodeError):
+                with suppress(DataNodeError):
                     new = self.volumes[after.storage]
                     await self.volumes.run(after.storage, partial(new.remove, after))
                 raise errors.ReplicaRefused(f"{before.block} was lost during its move")
             self._put(before.block.block_id, after)
             # In the same turn: a later replica on that volume would have files of the same names.
-            with suppress(errors.DataNodeError):  # the next start meets them again
+            with suppress(DataNodeError):  # the next start meets them again
                 old = self.volumes[before.storage]
                 await self.volumes.run(before.storage, partial(old.remove, before))
         self._tell(Announcement(operations.News.RECEIVED, after.storage, after.block, after.length))
@@ -328,12 +330,12 @@ class Store:
 
     # Writers.
 
-    def end_writing(self, block_id: model.BlockId) -> None:
+    def end_writing(self, block_id: BlockId) -> None:
         """End the running task's registration as this block's writer."""
         if self._writers.get(block_id) is asyncio.current_task():
             del self._writers[block_id]
 
-    async def _stop_writer(self, block_id: model.BlockId) -> None:
+    async def _stop_writer(self, block_id: BlockId) -> None:
         writer = self._writers.pop(block_id, None)
         if writer is not None:
             writer.cancel()
@@ -347,13 +349,13 @@ class Store:
                 del self._replicas[block_id]
                 self.memory.release(block_id)
 
-    def _mine(self, block: model.Block) -> model.Replica:
+    def _mine(self, block: Block) -> model.Replica:
         replica = self._replicas.get(block.block_id)
         if replica is None or replica.block != block:
             raise errors.ReplicaMissing(f"{block} is not being written here any more")
         return replica
 
-    def _put(self, block_id: model.BlockId, replica: model.Replica | None) -> None:
+    def _put(self, block_id: BlockId, replica: model.Replica | None) -> None:
         before = self._replicas.pop(block_id, None)
         if before is not None:
             self.volumes.account(before, -1)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from datanode import model
+from hadoop.blocks import BlockId
 
 T = TypeVar("T")
 
@@ -12,9 +12,7 @@ T = TypeVar("T")
 class Turn:
     """One change of a replica at a time."""
 
-    def __init__(
-        self, changing: dict[model.BlockId, asyncio.Event], block_id: model.BlockId
-    ) -> None:
+    def __init__(self, changing: dict[BlockId, asyncio.Event], block_id: BlockId) -> None:
         self._changing, self._block_id = changing, block_id
 
     async def __aenter__(self) -> None:

@@ -20,6 +20,7 @@ from datanode.replicas import layout, replica_files
 from datanode.replicas.layout import NodeVersion, PoolVersion
 from datanode.replicas.meta_file import BadMetaFile
 from datanode.replicas.restart_marks import leave_mark, take_mark
+from hadoop.blocks import Block, BlockId, Checksum
 from hadoop.directory_lock import DirectoryLock
 from hadoop.durable import rename_durably, sync_folder, write_durably
 from hadoop.errors import InUse
@@ -183,7 +184,7 @@ class Volume:
                     one.move(block_id, rbw)
                     other.move(block_id, rbw)
 
-    def _recovered(self, block: model.Block) -> model.WaitingForRecovery:
+    def _recovered(self, block: Block) -> model.WaitingForRecovery:
         replica = model.WaitingForRecovery(block, self.storage, 0)
         try:
             with replica_files.opened(self.paths(replica), writable=True) as files:
@@ -202,7 +203,7 @@ class Volume:
             folder / layout.block_name(block.block_id), folder / layout.meta_name(block)
         )
 
-    def create(self, replica: model.Replica, checksum: model.Checksum) -> None:
+    def create(self, replica: model.Replica, checksum: Checksum) -> None:
         """Make the files of a new replica; what an earlier process left in their place goes."""
         paths = self.paths(replica)
         if isinstance(replica, model.Temporary):
@@ -232,7 +233,7 @@ class Volume:
             old.block.rename(new.block)
 
     def begin_move(
-        self, replica: model.Finalized, checksum: model.Checksum
+        self, replica: model.Finalized, checksum: Checksum
     ) -> replica_files.ReplicaPaths:
         """Make the files for a replica that comes from another volume, under names of their own.
 
@@ -292,8 +293,8 @@ class _Found:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.blocks: dict[model.BlockId, Path] = {}
-        self.metas: dict[model.BlockId, list[tuple[model.Block, Path]]] = {}
+        self.blocks: dict[BlockId, Path] = {}
+        self.metas: dict[BlockId, list[tuple[Block, Path]]] = {}
         for path in _files(folder):
             block_id = layout.parse_block_name(path.name)
             meta = layout.parse_meta_name(path.name)
@@ -302,7 +303,7 @@ class _Found:
             elif meta is not None:
                 self.metas.setdefault(meta.block_id, []).append((meta, path))
 
-    def newest_meta(self, block_id: model.BlockId) -> model.Block | None:
+    def newest_meta(self, block_id: BlockId) -> Block | None:
         """Return the block with its highest stamp, and delete the meta files of older ones."""
         metas = sorted(self.metas.get(block_id, ()), key=lambda pair: pair[0].stamp)
         for old, path in metas[:-1]:
@@ -311,7 +312,7 @@ class _Found:
         self.metas[block_id] = metas[-1:]
         return metas[-1][0] if metas else None
 
-    def move(self, block_id: model.BlockId, other: "_Found") -> None:
+    def move(self, block_id: BlockId, other: "_Found") -> None:
         """Give what is here of a block to another folder."""
         if other is self:
             return

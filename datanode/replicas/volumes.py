@@ -15,6 +15,7 @@ from datanode import model
 from datanode.errors import NoRoom, ReplicaMissing, VolumeFailed
 from datanode.replicas.meta_file import meta_bytes
 from datanode.replicas.volume import Usage, Volume
+from hadoop.blocks import Checksum
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -174,17 +175,15 @@ class Volumes:
         """Count the space of a replica that has come (1) or gone (-1)."""
         shelf = self._shelves.get(replica.storage)
         if shelf is not None:
-            shelf.used += sign * replica.length + sign * meta_bytes(
-                model.Checksum(), replica.length
-            )
+            shelf.used += sign * replica.length + sign * meta_bytes(Checksum(), replica.length)
             shelf.reserved += sign * _reserved(replica)
 
     def grew(self, replica: model.Replica, count: int) -> None:
         shelf = self._shelves.get(replica.storage)
         if shelf is not None:
             before = replica.length - count
-            shelf.used += count + meta_bytes(model.Checksum(), replica.length)
-            shelf.used -= meta_bytes(model.Checksum(), before)
+            shelf.used += count + meta_bytes(Checksum(), replica.length)
+            shelf.used -= meta_bytes(Checksum(), before)
             shelf.reserved -= min(count, max(0, _reserve(replica) - before))
 
     async def suspect(self, storage: model.StorageId, problem: OSError) -> None:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
-from datanode.errors import DataNodeError, MalformedTransfer
-from datanode.model import Block
 from datanode.replicas.store import Store
-from datanode.wire.connection import PeerLost
-from datanode.wire.packets import PacketHeader
-from datanode.wire.peer import Peer
+from hadoop.blocks import Block
 from hadoop.proto import data_transfer_pb2 as pb
+from hadoop.wire.connection import PeerLost
+from hadoop.wire.errors import DataNodeError, MalformedTransfer
+from hadoop.wire.packets import PacketHeader
+from hadoop.wire.peer import Peer
 
 _MOST_DUE: Final = 1024
 """Packets without an acknowledgement; the client itself stops at 80."""

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from datanode.errors import DataNodeError
 from hadoop.proto import data_transfer_pb2 as pb
+from hadoop.wire.errors import DataNodeError
 
 _SAVED_SECONDS: Final = 0.5
 """After a silence the bytes of this time pass at once (Hadoop's period of throttling)."""

@@ -5,12 +5,12 @@ import hashlib
 from typing import Final
 
 from datanode.errors import ReplicaRefused
-from datanode.model import Block
-from datanode.replicas.checksums import checksums_of, composite
 from datanode.replicas.store import Store
 from datanode.transfers.send import Stretch, open_stretch
+from hadoop.blocks import Block
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
+from hadoop.wire.checksums import checksums_of, composite
 
 MAX_SUMS_BYTES: Final = 64 * 1024 * 1024
 """Checksums of one block that are read at once: those of 8 GiB with Hadoop's chunks."""

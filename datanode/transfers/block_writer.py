@@ -7,12 +7,13 @@ See docs/reference/datanode.md#packets-of-a-write.
 
 import contextlib
 
-from datanode.errors import MalformedTransfer
-from datanode.model import Block, Checksum, Replica
-from datanode.replicas.checksums import checksums_of, verify
+from datanode.model import Replica
 from datanode.replicas.replica_files import ReplicaFiles
 from datanode.replicas.store import Store
-from datanode.wire.packets import Packet, PacketHeader
+from hadoop.blocks import Block, Checksum
+from hadoop.wire.checksums import checksums_of, verify
+from hadoop.wire.errors import MalformedTransfer
+from hadoop.wire.packets import Packet, PacketHeader
 
 
 class BlockWriter:

@@ -10,9 +10,9 @@ from typing import Final
 
 import structlog
 
-from datanode.errors import ChecksumMismatch, DataNodeError, MalformedTransfer, ReplicaMissing
+from datanode.errors import ReplicaMissing
 from datanode.metrics import BYTES_READ, BYTES_WRITTEN
-from datanode.model import Block, Finalized, PoolId, StorageId
+from datanode.model import Finalized, StorageId
 from datanode.replicas.moving import is_pinned, move
 from datanode.replicas.store import Store
 from datanode.transfers.balance_throttle import BalanceThrottle, MoveRefused, MoveRules
@@ -20,15 +20,17 @@ from datanode.transfers.receive import Move, Receiver
 from datanode.transfers.send import open_stretch, opening, send_stretch
 from datanode.transfers.transfer import DamagedSource
 from datanode.transfers.write_plan import write_plan
-from datanode.wire.block_messages import checked_block
-from datanode.wire.byte_budget import ByteBudget
-from datanode.wire.connection import PeerLost
-from datanode.wire.packets import Op, encode_op
-from datanode.wire.peer import Peer, TransferLimits
 from ha.rpc.protocol import Call, Method
+from hadoop.blocks import Block, PoolId
 from hadoop.proto import client_datanode_pb2 as client
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
+from hadoop.wire.block_messages import checked_block
+from hadoop.wire.byte_budget import ByteBudget
+from hadoop.wire.connection import PeerLost
+from hadoop.wire.errors import ChecksumMismatch, DataNodeError, MalformedTransfer
+from hadoop.wire.packets import Op, encode_op
+from hadoop.wire.peer import Peer, TransferLimits
 
 log = structlog.get_logger()
 

@@ -20,12 +20,13 @@ from datanode.transfers.acknowledge import Acknowledger, Due
 from datanode.transfers.block_writer import BlockWriter
 from datanode.transfers.send import Paced
 from datanode.transfers.write_plan import WritePlan
-from datanode.wire.block_messages import address_of
-from datanode.wire.connection import PeerLost
-from datanode.wire.packets import Op, Packet, PacketHeader, encode_op
-from datanode.wire.peer import Peer, TransferLimits
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
+from hadoop.wire.block_messages import address_of
+from hadoop.wire.connection import PeerLost
+from hadoop.wire.errors import ChecksumMismatch, DataNodeError, MalformedTransfer
+from hadoop.wire.packets import Op, Packet, PacketHeader, encode_op
+from hadoop.wire.peer import Peer, TransferLimits
 
 log = structlog.get_logger()
 
@@ -76,7 +77,7 @@ class Receiver:
         """
         try:
             replica = await self._set_up()
-        except (errors.DataNodeError, OSError) as refusal:
+        except (DataNodeError, OSError) as refusal:
             await self._answer(_ERROR, message=str(refusal))
             raise
         try:
@@ -86,7 +87,7 @@ class Receiver:
                 await self._take_packets(replica, mirror)
         finally:
             self._store.end_writing(replica.block.block_id)
-            with contextlib.suppress(errors.DataNodeError):
+            with contextlib.suppress(DataNodeError):
                 if not self._plan.from_client:
                     await self._store.discard(replica.block)
                 elif self._disk_is_full:
@@ -122,7 +123,7 @@ class Receiver:
                     if status != _SUCCESS:
                         bad_link = bad_link or address_of(target)
                         message = answer.message
-            except (PeerLost, errors.MalformedTransfer) as problem:
+            except (PeerLost, MalformedTransfer) as problem:
                 log.warning("datanode.mirror_lost", target=address_of(target), why=str(problem))
                 status, bad_link, message = _ERROR, address_of(target), str(problem)
                 if mirror is not None:
@@ -200,9 +201,7 @@ class Receiver:
                 self._disk_is_full = problem.errno in FULL
                 replica = self._store.find(writer.block)
                 await self._store.volumes.suspect(replica.storage, problem)
-                raise errors.DataNodeError(
-                    f"{writer.block} cannot be written: {problem}"
-                ) from problem
+                raise DataNodeError(f"{writer.block} cannot be written: {problem}") from problem
             if mirror is not None:
                 try:
                     await mirror.flushed(seconds=self._seconds)
@@ -222,9 +221,9 @@ class Receiver:
             self.bytes_taken += header.length
             try:
                 tail = writer.take(packet) if header.length else b""
-            except errors.DataNodeError as problem:
+            except DataNodeError as problem:
                 await _written(writer, due, acknowledger)
-                if isinstance(problem, errors.ChecksumMismatch):
+                if isinstance(problem, ChecksumMismatch):
                     await acknowledger.add(Due(header, b"", pb.Status.ERROR_CHECKSUM))
                 raise
             if header.last or header.sync:

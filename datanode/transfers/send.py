@@ -10,11 +10,12 @@ from datanode import model
 from datanode.errors import ReplicaRefused
 from datanode.replicas.replica_files import ReplicaFiles
 from datanode.replicas.store import Store
-from datanode.wire.byte_budget import ByteBudget
-from datanode.wire.packets import PacketHeader, encode_packet
-from datanode.wire.peer import NO_BUDGET, Peer
+from hadoop.blocks import Block, Checksum, ChecksumType
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
+from hadoop.wire.byte_budget import ByteBudget
+from hadoop.wire.packets import PacketHeader, encode_packet
+from hadoop.wire.peer import NO_BUDGET, Peer
 
 Paced = Callable[[int], Awaitable[None]]
 """Notes that bytes have passed, and waits until more may."""
@@ -31,7 +32,7 @@ class Stretch:
     """A part of a replica that is about to be sent: whole chunks from ``start`` to ``end``."""
 
     files: ReplicaFiles
-    checksum: model.Checksum
+    checksum: Checksum
     start: int
     end: int
     last_sum: bytes
@@ -39,7 +40,7 @@ class Stretch:
 
 
 async def open_stretch(
-    store: Store, block: model.Block, offset: int, length: int | None, *, with_sums: bool = True
+    store: Store, block: Block, offset: int, length: int | None, *, with_sums: bool = True
 ) -> Stretch:
     """Open the part of a replica that holds these bytes; ``length`` None means all.
 
@@ -70,14 +71,14 @@ async def open_stretch(
             raise
     return Stretch(
         files,
-        disk if with_sums else model.Checksum(model.ChecksumType.NULL),
+        disk if with_sums else Checksum(ChecksumType.NULL),
         disk.chunk_start(offset),
         end,
         last_sum,
     )
 
 
-async def _grown(store: Store, block: model.Block, end: int) -> model.Replica:
+async def _grown(store: Store, block: Block, end: int) -> model.Replica:
     """Return the replica, and wait for these bytes if a writer may be about to send them."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _GROW_SECONDS
@@ -162,7 +163,7 @@ async def _read(stretch: Stretch, offset: int, length: int) -> tuple[bytes, byte
     data = _cached(files.block_fd, offset, length)
     if data is None:
         data = await asyncio.to_thread(files.read, offset, length)
-    if stretch.checksum.kind is model.ChecksumType.NULL:
+    if stretch.checksum.kind is ChecksumType.NULL:
         return data, b""
     sums = files.read_sums(offset, length)
     if stretch.last_sum and offset + length == stretch.end:

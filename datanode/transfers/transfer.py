@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from datanode import model
-from datanode.errors import DataNodeError, ReplicaRefused
+from datanode.errors import ReplicaRefused
 from datanode.replicas.store import Store
 from datanode.transfers.send import Stretch, open_stretch, send_stretch
-from datanode.wire.block_messages import extended
-from datanode.wire.packets import Op, encode_op
-from datanode.wire.peer import Peer, TransferLimits
+from hadoop.blocks import Block, Checksum, PoolId
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
+from hadoop.wire.block_messages import extended
+from hadoop.wire.errors import DataNodeError
+from hadoop.wire.packets import Op, encode_op
+from hadoop.wire.peer import Peer, TransferLimits
 
 _NO_TOKEN: Final = hdfs.TokenProto(identifier=b"", password=b"", kind="", service="")
 
@@ -30,7 +32,7 @@ class Targets:
 class DamagedSource:
     """A replica that another DataNode, ``holder``, has sent to us with damaged bytes."""
 
-    block: model.Block
+    block: Block
     length: int
     holder: hdfs.DatanodeIDProto
 
@@ -41,8 +43,8 @@ class TransferFailed(DataNodeError):
 
 async def push(
     store: Store,
-    pool: model.PoolId,
-    block: model.Block,
+    pool: PoolId,
+    block: Block,
     targets: Targets,
     limits: TransferLimits,
     *,
@@ -95,9 +97,9 @@ async def _send(
 
 def _request(
     replica: model.Replica,
-    pool: model.PoolId,
+    pool: PoolId,
     targets: Targets,
-    checksum: model.Checksum,
+    checksum: Checksum,
     client: str,
 ) -> pb.OpWriteBlockProto:
     stage = pb.OpWriteBlockProto.PIPELINE_SETUP_CREATE

@@ -8,13 +8,14 @@ Pure.
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from datanode.errors import MalformedTransfer
-from datanode.model import Block, Checksum, GenerationStamp, PoolId, StorageId
+from datanode.model import StorageId
 from datanode.replicas import operations
 from datanode.replicas.meta_file import BadMetaFile, checked
-from datanode.wire.block_messages import checked_block, checked_stamp
+from hadoop.blocks import Block, Checksum, GenerationStamp, PoolId
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
+from hadoop.wire.block_messages import checked_block, checked_stamp
+from hadoop.wire.errors import MalformedTransfer
 
 _Stage = pb.OpWriteBlockProto
 MAX_TARGETS: Final = 64

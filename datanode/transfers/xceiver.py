@@ -9,9 +9,7 @@ from typing import Any, Final
 
 import structlog
 
-from datanode.errors import ChecksumMismatch, DataNodeError, MalformedTransfer
 from datanode.metrics import BYTES_READ, BYTES_WRITTEN, OPERATIONS
-from datanode.model import Block, PoolId
 from datanode.replicas.store import Store
 from datanode.transfers.balance_throttle import MoveRefused, MoveRules
 from datanode.transfers.block_checksum import block_checksum
@@ -20,13 +18,15 @@ from datanode.transfers.receive import Receiver
 from datanode.transfers.send import open_stretch, opening, send_stretch
 from datanode.transfers.transfer import DamagedSource, Targets, push
 from datanode.transfers.write_plan import MAX_TARGETS, write_plan
-from datanode.wire.block_messages import checked_block
-from datanode.wire.byte_budget import ByteBudget
-from datanode.wire.connection import Connection, PeerLost
-from datanode.wire.packets import OP_HEAD, Op, decode_op
-from datanode.wire.peer import Peer, TransferLimits
 from ha.daemon.listening import stop_listening
+from hadoop.blocks import Block, PoolId
 from hadoop.proto import data_transfer_pb2 as pb
+from hadoop.wire.block_messages import checked_block
+from hadoop.wire.byte_budget import ByteBudget
+from hadoop.wire.connection import Connection, PeerLost
+from hadoop.wire.errors import ChecksumMismatch, DataNodeError, MalformedTransfer
+from hadoop.wire.packets import OP_HEAD, Op, decode_op
+from hadoop.wire.peer import Peer, TransferLimits
 
 log = structlog.get_logger()
 

@@ -26,6 +26,7 @@ OURS: Final = (
     "fencing",
     "namenode_sim",
     "datanode",
+    "files",
     "hadoop",
     "spark",
     "deploy",

@@ -20,6 +20,7 @@ PRODUCT: Final = (
     "fencing",
     "namenode_sim",
     "datanode",
+    "files",
     "hadoop",
     "spark",
     "deploy",

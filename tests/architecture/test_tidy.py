@@ -21,6 +21,7 @@ PACKAGES = (
     "fencing",
     "namenode_sim",
     "datanode",
+    "files",
     "hadoop",
     "spark",
     "deploy",

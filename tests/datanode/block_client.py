@@ -8,19 +8,19 @@ from pathlib import Path
 
 from google.protobuf.message import Message
 
-from datanode.errors import ChecksumMismatch
-from datanode.model import Block, Checksum, ChecksumType
-from datanode.replicas.checksums import checksums_of, verify
 from datanode.replicas.store import Store
 from datanode.transfers.balance_throttle import MoveRules
 from datanode.transfers.transfer import DamagedSource
 from datanode.transfers.xceiver import XceiverServer
-from datanode.wire.block_messages import extended
-from datanode.wire.byte_budget import ByteBudget
-from datanode.wire.packets import Op, PacketHeader, encode_op, encode_packet
-from datanode.wire.peer import Peer, TransferLimits
+from hadoop.blocks import Block, Checksum, ChecksumType
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
+from hadoop.wire.block_messages import extended
+from hadoop.wire.byte_budget import ByteBudget
+from hadoop.wire.checksums import checksums_of, verify
+from hadoop.wire.errors import ChecksumMismatch
+from hadoop.wire.packets import Op, PacketHeader, encode_op, encode_packet
+from hadoop.wire.peer import Peer, TransferLimits
 from tests.datanode.stores import CHECKSUM, POOL, store, volume
 
 SECONDS = 30.0

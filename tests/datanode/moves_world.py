@@ -10,11 +10,12 @@ from datanode import model
 from datanode.replicas.store import Announcement
 from datanode.transfers.balance_throttle import MoveRules
 from datanode.transfers.transfer import DamagedSource
-from datanode.wire.block_messages import extended
-from datanode.wire.packets import Op
 from ha.rpc.protocol import Call
+from hadoop.blocks import Block, PoolId
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
+from hadoop.wire.block_messages import extended
+from hadoop.wire.packets import Op
 from tests.datanode.block_client import (
     Node,
     Place,
@@ -75,7 +76,7 @@ def leftovers(folder: Path) -> list[str]:
 
 def request(
     source: Place,
-    of: model.Block = BLOCK,
+    of: Block = BLOCK,
     *,
     length: int = len(DATA),
     uuid: str = "",
@@ -83,7 +84,7 @@ def request(
     pool: str = POOL.pool,
 ) -> pb.OpReplaceBlockProto:
     asked = pb.OpReplaceBlockProto(
-        header=pb.BaseHeaderProto(block=extended(of, model.PoolId(pool), length)),
+        header=pb.BaseHeaderProto(block=extended(of, PoolId(pool), length)),
         delHint="uuid-of-the-source",
         source=source.info,
         storageType=hdfs.StorageTypeProto.Value(kind),

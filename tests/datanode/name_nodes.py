@@ -6,20 +6,20 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from datanode.model import Block
 from datanode.namenodes.actor import Rhythm
 from datanode.namenodes.claim import NameNodeId
 from datanode.process.node import DataNode
 from datanode.process.settings import DataNodeSettings
 from datanode.replicas.volume import DataDirectory
-from datanode.wire.block_messages import plain
 from ha.conf.topology import HostPort
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import DATANODE_PROTOCOL, IO_EXCEPTION, STANDBY_EXCEPTION
 from ha.rpc.protocol import Call, Method, RpcProtocol
 from ha.rpc.server import RpcServer
+from hadoop.blocks import Block
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import namenode_protocol_pb2 as nn
+from hadoop.wire.block_messages import plain
 from tests.datanode.block_client import LIMITS, SECONDS, Place, hang_up
 from tests.datanode.stores import POOL
 

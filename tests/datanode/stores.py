@@ -3,20 +3,21 @@
 from pathlib import Path
 
 from datanode import model
-from datanode.replicas.checksums import checksums_of
 from datanode.replicas.layout import NodeVersion, PoolVersion
 from datanode.replicas.operations import Complete, Create
 from datanode.replicas.store import Store
 from datanode.replicas.volume import DataDirectory, Volume
 from datanode.replicas.volumes import Volumes
+from hadoop.blocks import Block, BlockId, Checksum, GenerationStamp, PoolId
+from hadoop.wire.checksums import checksums_of
 
-POOL = PoolVersion(model.PoolId("BP-1-127.0.0.1-1"), 77, 1234)
-CHECKSUM = model.Checksum()
+POOL = PoolVersion(PoolId("BP-1-127.0.0.1-1"), 77, 1234)
+CHECKSUM = Checksum()
 FIRST_ID = (1 << 30) + 1
 
 
-def block(number: int = 0, stamp: int = 1001) -> model.Block:
-    return model.Block(model.BlockId(FIRST_ID + number), model.GenerationStamp(stamp))
+def block(number: int = 0, stamp: int = 1001) -> Block:
+    return Block(BlockId(FIRST_ID + number), GenerationStamp(stamp))
 
 
 def volume(folder: Path, name: str = "DS-1", storage_type: str = "DISK") -> Volume:
@@ -33,9 +34,7 @@ async def store(*volumes: Volume, kept_free: int = 0, locked_memory: int = 0) ->
     return made
 
 
-async def begun(
-    kept: Store, of: model.Block, data: bytes, *, acked: int | None = None
-) -> model.Replica:
+async def begun(kept: Store, of: Block, data: bytes, *, acked: int | None = None) -> model.Replica:
     storage = kept.volumes.choose(len(data), "DISK")
     replica = await kept.perform(Create(of, storage, 4096), CHECKSUM)
     files = await kept.open(replica, writable=True)
@@ -47,6 +46,6 @@ async def begun(
     return kept.find(of)
 
 
-async def finalized(kept: Store, of: model.Block, data: bytes) -> model.Replica:
+async def finalized(kept: Store, of: Block, data: bytes) -> model.Replica:
     await begun(kept, of, data)
     return await kept.perform(Complete(of))

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from datanode.model import Replica, readable_length
-from datanode.replicas.checksums import checksums_of
-from datanode.wire.connection import PeerLost
-from datanode.wire.packets import Op, PacketHeader, encode_op, encode_packet
 from hadoop.proto import data_transfer_pb2 as pb
+from hadoop.wire.checksums import checksums_of
+from hadoop.wire.connection import PeerLost
+from hadoop.wire.packets import Op, PacketHeader, encode_op, encode_packet
 from tests.datanode import block_client as client
 from tests.datanode.block_client import header
 from tests.datanode.stores import CHECKSUM, block, finalized

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from datanode.errors import ReplicaRefused
-from datanode.model import Checksum, ChecksumType, StorageId
-from datanode.replicas.checksums import checksums_of
+from datanode.model import StorageId
 from datanode.replicas.operations import Complete, Create
 from datanode.replicas.store import Store
 from datanode.transfers import block_checksum
+from hadoop.blocks import Checksum, ChecksumType
 from hadoop.proto import data_transfer_pb2 as pb
+from hadoop.wire.checksums import checksums_of
 from tests.datanode.stores import CHECKSUM, begun, block, finalized, store, volume
 
 DATA = bytes(range(251)) * 7

@@ -2,11 +2,11 @@
 
 import pytest
 
-from datanode.errors import MalformedTransfer
-from datanode.model import Block, BlockId, GenerationStamp
-from datanode.wire.block_messages import address_of, block_of, checked_block, extended, plain
+from hadoop.blocks import Block, BlockId, GenerationStamp
 from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.proto.datanode_types_pb2 import BlockProto
+from hadoop.wire.block_messages import address_of, block_of, checked_block, extended, plain
+from hadoop.wire.errors import MalformedTransfer
 from tests.datanode.block_client import Place
 from tests.datanode.stores import POOL, block
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from datanode.errors import RecoveryInProgress, ReplicaRefused
-from datanode.model import Block, BlockId, Finalized, GenerationStamp, StorageId
+from datanode.model import Finalized, StorageId
 from datanode.namenodes.commands import Recover, Truncate
 from datanode.namenodes.identity import Identity, Namespace
 from datanode.namenodes.namenode_client import NameNodeCalls, recovery_request
@@ -17,6 +17,7 @@ from datanode.process.rpc_services import DataNodeRpcServices
 from datanode.replicas.operations import BeginRecovery
 from datanode.replicas.store import Store
 from ha.rpc.server import RpcServer
+from hadoop.blocks import Block, BlockId, GenerationStamp
 from hadoop.proto import datanode_protocol_pb2 as pb
 from tests.datanode.block_client import until
 from tests.datanode.recorded import Recorded

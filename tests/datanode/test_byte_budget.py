@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from datanode.wire.byte_budget import ByteBudget
+from hadoop.wire.byte_budget import ByteBudget
 
 
 async def test_what_is_there_is_taken_at_once() -> None:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datanode.errors import ChecksumMismatch
-from datanode.model import Checksum, ChecksumType
-from datanode.replicas.checksums import checksums_of, composite, verify
+from hadoop.blocks import Checksum, ChecksumType
+from hadoop.wire.checksums import checksums_of, composite, verify
+from hadoop.wire.errors import ChecksumMismatch
 
 CRC32 = Checksum(ChecksumType.CRC32)
 CRC32C = Checksum(ChecksumType.CRC32C)

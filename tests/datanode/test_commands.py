@@ -2,8 +2,6 @@
 
 import pytest
 
-from datanode.errors import MalformedTransfer
-from datanode.model import GenerationStamp, PoolId
 from datanode.namenodes.commands import (
     Bandwidth,
     Command,
@@ -16,10 +14,12 @@ from datanode.namenodes.commands import (
     commands_of,
 )
 from datanode.transfers.transfer import Targets
-from datanode.wire.block_messages import extended, plain
+from hadoop.blocks import GenerationStamp, PoolId
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import datanode_types_pb2 as types
 from hadoop.proto import hdfs_types_pb2 as hdfs
+from hadoop.wire.block_messages import extended, plain
+from hadoop.wire.errors import MalformedTransfer
 from tests.datanode.block_client import Place
 from tests.datanode.name_nodes import invalidate, register
 from tests.datanode.stores import POOL, block

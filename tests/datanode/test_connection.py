@@ -8,11 +8,11 @@ from functools import partial
 
 import pytest
 
-from datanode.errors import MalformedTransfer
-from datanode.wire import connection as wire_connection
-from datanode.wire.byte_budget import ByteBudget
-from datanode.wire.peer import Peer
 from hadoop.proto import data_transfer_pb2 as pb
+from hadoop.wire import connection as wire_connection
+from hadoop.wire.byte_budget import ByteBudget
+from hadoop.wire.errors import MalformedTransfer
+from hadoop.wire.peer import Peer
 from tests.datanode.block_client import SECONDS, until
 
 BYTES = bytes(range(251)) * 40_000

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from datanode.model import Block
-from datanode.wire.block_messages import plain
-from datanode.wire.connection import PeerLost
+from hadoop.blocks import Block
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import datanode_types_pb2 as types
+from hadoop.wire.block_messages import plain
+from hadoop.wire.connection import PeerLost
 from tests.datanode import name_nodes
 from tests.datanode.block_client import Place, Writing, begin, read, write_whole
 from tests.datanode.name_nodes import NameNode

@@ -13,9 +13,9 @@ import pytest
 from datanode.model import BeingWritten, Finalized, Replica, readable_length
 from datanode.process.node import DataNode
 from datanode.replicas.store import Store
-from datanode.wire.connection import PeerLost
 from ha.daemon.process import ExitWith
 from hadoop.proto import data_transfer_pb2 as pb
+from hadoop.wire.connection import PeerLost
 from tests.datanode import block_client, name_nodes
 from tests.datanode.stores import block
 from tests.needs import MOUNT

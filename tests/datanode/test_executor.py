@@ -10,7 +10,7 @@ from datanode.namenodes.claim import NameNodeId
 from datanode.namenodes.commands import Delete
 from datanode.namenodes.executor import Executor
 from datanode.namenodes.identity import Identity, Namespace
-from datanode.wire.peer import TransferLimits
+from hadoop.wire.peer import TransferLimits
 from tests.datanode.block_client import until
 from tests.datanode.stores import POOL, block, finalized, store, volume
 

@@ -7,18 +7,19 @@ from typing import Any
 import pytest
 from google.protobuf.message import Message
 
-from datanode.model import GenerationStamp, PoolId, StorageId
+from datanode.model import StorageId
 from datanode.process.rpc_services import DataNodeRpcServices
 from datanode.replicas.operations import BeginRecovery, CreateCopy
 from datanode.replicas.store import Store
-from datanode.wire.block_messages import extended, plain
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import IO_EXCEPTION, RECOVERY_IN_PROGRESS, REPLICA_NOT_FOUND
 from ha.rpc.protocol import Call
+from hadoop.blocks import GenerationStamp, PoolId
 from hadoop.proto import client_datanode_pb2 as client
 from hadoop.proto import datanode_types_pb2 as types
 from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.proto import inter_datanode_pb2 as inter
+from hadoop.wire.block_messages import extended, plain
 from tests.datanode.stores import POOL, begun, block, finalized, store, volume
 
 DATA = bytes(range(251)) * 7

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from datanode.errors import ChecksumMismatch, DataNodeError, NoRoom, ReplicaMissing, ReplicaRefused
-from datanode.model import Block, BlockId, StorageId
+from datanode.errors import NoRoom, ReplicaMissing, ReplicaRefused
+from datanode.model import StorageId
 from datanode.process import settings as node_settings
 from datanode.process.settings import refuse_unlockable
 from datanode.replicas.caching import cache
@@ -20,7 +20,9 @@ from datanode.replicas.memory import Memory
 from datanode.replicas.operations import Append
 from datanode.replicas.store import Store
 from ha.daemon.process import ExitWith
+from hadoop.blocks import Block, BlockId
 from hadoop.proto import datanode_protocol_pb2 as pb
+from hadoop.wire.errors import ChecksumMismatch, DataNodeError
 from tests.datanode import name_nodes
 from tests.datanode.block_client import until, write_whole
 from tests.datanode.name_nodes import STANDBY, NameNode, invalidate, started

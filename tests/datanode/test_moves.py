@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from datanode import errors, model
+from datanode import model
 from datanode.namenodes.claim import NameNodeId
 from datanode.namenodes.commands import Bandwidth, Ignored
 from datanode.namenodes.executor import Executor
@@ -19,12 +19,13 @@ from datanode.replicas.store import Announcement, Store
 from datanode.transfers.balance_throttle import BalanceThrottle, MoveRules
 from datanode.transfers.send import Stretch, open_stretch, opening, send_stretch
 from datanode.transfers.transfer import DamagedSource
-from datanode.wire.byte_budget import ByteBudget
-from datanode.wire.connection import Connection
-from datanode.wire.packets import OP_HEAD, Op, encode_op
-from datanode.wire.peer import Peer
 from hadoop.proto import client_datanode_pb2 as client
 from hadoop.proto import data_transfer_pb2 as pb
+from hadoop.wire.byte_budget import ByteBudget
+from hadoop.wire.connection import Connection
+from hadoop.wire.errors import DataNodeError
+from hadoop.wire.packets import OP_HEAD, Op, encode_op
+from hadoop.wire.peer import Peer
 from tests.datanode.block_client import (
     LIMITS,
     SECONDS,
@@ -187,7 +188,7 @@ async def test_a_source_that_dies_in_the_middle_leaves_nothing(tmp_path: Path) -
         async def half(peer: Peer) -> None:
             await peer.send_message(opening(stretch), seconds=SECONDS)
             cut = replace_end(stretch, stretch.end // 2 // 512 * 512)
-            with suppress(errors.DataNodeError):
+            with suppress(DataNodeError):
                 await send_packets_only(peer, cut)
 
         async with scripted(half) as place, pair(tmp_path) as two:
@@ -201,7 +202,7 @@ async def send_packets_only(peer: Peer, stretch: Stretch) -> None:
     """Send the bytes of a stretch without the packet that ends it."""
 
     async def all_are_sent(_: int) -> None:
-        raise errors.DataNodeError("the source dies")
+        raise DataNodeError("the source dies")
 
     await send_stretch(peer, stretch, seconds=SECONDS, paced=all_are_sent)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from datanode.model import Finalized, PoolId, StorageId
+from datanode.model import Finalized, StorageId
 from datanode.namenodes import namenode_client
 from datanode.namenodes.identity import Identity, Namespace, namespace_of
 from datanode.namenodes.namenode_client import CALL_SECONDS, NameNodeCalls
@@ -13,10 +13,11 @@ from datanode.replicas.operations import News
 from datanode.replicas.store import Announcement
 from datanode.replicas.volumes import StorageUse
 from datanode.transfers.transfer import DamagedSource
-from datanode.wire.block_messages import extended, plain
+from hadoop.blocks import PoolId
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.proto import namenode_protocol_pb2 as nn
+from hadoop.wire.block_messages import extended, plain
 from tests.datanode.block_client import Place
 from tests.datanode.recorded import Recorded
 from tests.datanode.stores import POOL, block

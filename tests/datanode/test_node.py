@@ -10,11 +10,11 @@ import pytest
 from datanode.namenodes.claim import NameNodeId
 from datanode.namenodes.claim_file import read_claims
 from datanode.process.node import DataNode
-from datanode.wire.block_messages import extended
 from ha.daemon.process import ExitWith
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import datanode_types_pb2 as types
 from hadoop.proto import hdfs_types_pb2 as hdfs
+from hadoop.wire.block_messages import extended
 from tests.datanode import name_nodes
 from tests.datanode.block_client import STAGE, begin, read, write_whole
 from tests.datanode.name_nodes import NameNode, data_node, invalidate, place, rounds, seen, told

@@ -15,7 +15,6 @@ from datanode.process.node import DataNode
 from datanode.process.operator_calls import OperatorCalls
 from datanode.process.settings import LIVE_KEYS, read_settings
 from datanode.replicas.store import Store
-from datanode.wire.connection import PeerLost
 from ha.conf.configuration import Configuration, load_configuration
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ACCESS_CONTROL, IO_EXCEPTION
@@ -23,6 +22,7 @@ from ha.rpc.protocol import Call
 from ha.service.reconfiguration import Reconfiguration, check_is
 from hadoop.proto import client_datanode_pb2 as client
 from hadoop.proto import data_transfer_pb2 as pb
+from hadoop.wire.connection import PeerLost
 from tests.datanode import name_nodes
 from tests.datanode.block_client import STAGE, Node, begin, places, read, write_whole
 from tests.datanode.name_nodes import NameNode, data_node, place, rounds, seen, started, told

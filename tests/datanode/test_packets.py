@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datanode.errors import MalformedTransfer
-from datanode.wire import packets
-from datanode.wire.packets import LENGTHS, MAX_PACKET_BYTES, PacketHeader, encode_packet
 from hadoop.proto import data_transfer_pb2 as pb
+from hadoop.wire import packets
+from hadoop.wire.errors import MalformedTransfer
+from hadoop.wire.packets import LENGTHS, MAX_PACKET_BYTES, PacketHeader, encode_packet
 
 FIRST = "0000fdfc0019" + "090000000000000000" + "110000000000000000" + "1800" + "2500fc0000"
 """What Java's client sends before 126 checksums and 64,512 bytes of data."""

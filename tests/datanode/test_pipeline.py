@@ -7,12 +7,12 @@ import pytest
 import structlog.testing
 
 from datanode import model
-from datanode.errors import ChecksumMismatch
-from datanode.replicas.checksums import checksums_of
 from datanode.replicas.operations import News
 from datanode.transfers.send import open_stretch, send_stretch
-from datanode.wire.connection import PeerLost
 from hadoop.proto import data_transfer_pb2 as pb
+from hadoop.wire.checksums import checksums_of
+from hadoop.wire.connection import PeerLost
+from hadoop.wire.errors import ChecksumMismatch
 from tests.datanode import block_client
 from tests.datanode.block_client import STAGE, Node, begin, idle, places, read, write_whole
 from tests.datanode.stores import CHECKSUM, block

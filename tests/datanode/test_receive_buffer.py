@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datanode.wire.receive_buffer import ReceiveBuffer
+from hadoop.wire.receive_buffer import ReceiveBuffer
 
 STEPS = st.lists(
     st.one_of(

@@ -7,16 +7,17 @@ import pytest
 from datanode import model
 from datanode.replicas import operations
 from datanode.replicas.replica import Next, OperationRefused, acknowledged, decide, received
+from hadoop.blocks import Block, BlockId, GenerationStamp
 
 DISK = model.StorageId("DS-1")
 
 
-def stamp(number: int) -> model.GenerationStamp:
-    return model.GenerationStamp(number)
+def stamp(number: int) -> GenerationStamp:
+    return GenerationStamp(number)
 
 
-def block(number: int) -> model.Block:
-    return model.Block(model.BlockId(1 << 30), stamp(number))
+def block(number: int) -> Block:
+    return Block(BlockId(1 << 30), stamp(number))
 
 
 B10 = block(10)

@@ -10,14 +10,13 @@ from datanode.namenodes.incremental_reports import IncrementalQueue
 from datanode.namenodes.report_rows import BUFFER_BYTES, encode_rows
 from datanode.replicas.operations import News
 from datanode.replicas.store import Announcement
+from hadoop.blocks import Block, BlockId, GenerationStamp
 
 DISK, OTHER = model.StorageId("DS-1"), model.StorageId("DS-2")
 
 
 def whole(number: int, length: int, stamp: int) -> model.Finalized:
-    return model.Finalized(
-        model.Block(model.BlockId(number), model.GenerationStamp(stamp)), DISK, length
-    )
+    return model.Finalized(Block(BlockId(number), GenerationStamp(stamp)), DISK, length)
 
 
 def test_rows_are_those_of_a_java_data_node() -> None:
@@ -45,7 +44,7 @@ KINDS = st.sampled_from([model.Finalized, model.BeingWritten, model.Temporary])
 REPLICAS = st.lists(
     st.builds(
         lambda kind, number, stamp, length: kind(
-            model.Block(model.BlockId(number), model.GenerationStamp(stamp)), DISK, length
+            Block(BlockId(number), GenerationStamp(stamp)), DISK, length
         ),
         KINDS,
         st.integers(-(1 << 63), (1 << 63) - 1),
@@ -80,9 +79,7 @@ def test_buffers_have_a_limit() -> None:
 def news(
     kind: News, number: int = 1, storage: model.StorageId = DISK, stamp: int = 1
 ) -> Announcement:
-    return Announcement(
-        kind, storage, model.Block(model.BlockId(number), model.GenerationStamp(stamp)), 0
-    )
+    return Announcement(kind, storage, Block(BlockId(number), GenerationStamp(stamp)), 0)
 
 
 def test_the_newest_of_a_block_is_told_once() -> None:

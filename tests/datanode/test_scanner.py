@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from datanode.errors import ChecksumMismatch, ReplicaMissing
-from datanode.model import GenerationStamp, Replica
+from datanode.errors import ReplicaMissing
+from datanode.model import Replica
 from datanode.replicas.operations import Append, News
 from datanode.replicas.scanner import Scanner, ScanRhythm, in_order
 from datanode.replicas.store import Store
+from hadoop.blocks import GenerationStamp
+from hadoop.wire.errors import ChecksumMismatch
 from tests.datanode import name_nodes
 from tests.datanode.block_client import ReadRefused, read, until, write_whole
 from tests.datanode.name_nodes import invalidate

@@ -10,11 +10,11 @@ from datanode.namenodes.claim import NameNodeId
 from datanode.process.settings import DataNodeSettings, read_settings
 from datanode.replicas.scanner import ScanRhythm
 from datanode.replicas.volume import DataDirectory
-from datanode.wire.peer import TransferLimits
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.listening import Door
 from ha.conf.topology import HostPort
+from hadoop.wire.peer import TransferLimits
 
 BARE = {
     "dfs.nameservices": "ns1",

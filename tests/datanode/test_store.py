@@ -12,9 +12,11 @@ import pytest
 
 from datanode import errors, model
 from datanode.replicas import operations
-from datanode.replicas.checksums import checksums_of
 from datanode.replicas.operations import BeginRecovery, Complete, CreateCopy, News
 from datanode.replicas.store import Announcement, Store
+from hadoop.blocks import GenerationStamp
+from hadoop.wire.checksums import checksums_of
+from hadoop.wire.errors import ChecksumMismatch
 from tests.datanode import stores
 from tests.datanode.block_client import until
 from tests.datanode.stores import CHECKSUM, begun, block, finalized, store, volume
@@ -35,7 +37,7 @@ async def test_a_block_s_whole_life(tmp_path: Path) -> None:
     heard: list[Announcement] = []
     kept.listeners.append(heard.append)
     await finalized(kept, block(), DATA)
-    opened = await kept.perform(operations.Append(block(), model.GenerationStamp(1002), len(DATA)))
+    opened = await kept.perform(operations.Append(block(), GenerationStamp(1002), len(DATA)))
     assert kept.volumes[opened.storage].paths(opened).block.parent.name == "rbw"
     whole = await kept.perform(Complete(block(stamp=1002)))
     assert isinstance(whole, model.Finalized)
@@ -65,7 +67,7 @@ async def test_a_restart_finds_what_was_there(tmp_path: Path) -> None:
 async def test_a_pipeline_goes_on_with_a_new_stamp(tmp_path: Path) -> None:
     kept = await store(volume(tmp_path))
     await begun(kept, block(), DATA, acked=700)
-    stamp = model.GenerationStamp(1002)
+    stamp = GenerationStamp(1002)
     replica = await kept.perform(operations.RecoverPipeline(block(), stamp, 700, len(DATA)))
     assert replica.length == 700
     whole = await kept.perform(Complete(block(stamp=1002)))
@@ -77,8 +79,8 @@ async def test_a_pipeline_goes_on_with_a_new_stamp(tmp_path: Path) -> None:
 async def test_a_recovery_cuts_inside_a_chunk(tmp_path: Path) -> None:
     kept = await store(volume(tmp_path))
     await begun(kept, block(), DATA)
-    await kept.perform(BeginRecovery(block(), model.GenerationStamp(1005)))
-    whole = await kept.perform(operations.EndRecovery(block(), model.GenerationStamp(1005), 1000))
+    await kept.perform(BeginRecovery(block(), GenerationStamp(1005)))
+    whole = await kept.perform(operations.EndRecovery(block(), GenerationStamp(1005), 1000))
     assert isinstance(whole, model.Finalized)
     assert await contents(kept, whole) == DATA[:1000]
     await kept.volumes.close()
@@ -101,7 +103,7 @@ async def test_a_damaged_replica_is_not_copied(tmp_path: Path) -> None:
     original = await finalized(kept, block(), DATA)
     paths = kept.volumes[original.storage].paths(original)
     paths.block.write_bytes(DATA[:600] + b"?" + DATA[601:])
-    with pytest.raises(errors.ChecksumMismatch):
+    with pytest.raises(ChecksumMismatch):
         await kept.copy(original, block(7), 1000)
     assert list(kept) == [original]
     await kept.volumes.close()
@@ -114,9 +116,9 @@ async def test_a_cut_does_not_bless_a_damaged_chunk(tmp_path: Path) -> None:
     damaged = bytearray(path.read_bytes())
     damaged[600] ^= 1
     path.write_bytes(damaged)
-    await kept.perform(BeginRecovery(block(), model.GenerationStamp(1005)))
-    with pytest.raises(errors.ChecksumMismatch):
-        await kept.perform(operations.EndRecovery(block(), model.GenerationStamp(1005), 1000))
+    await kept.perform(BeginRecovery(block(), GenerationStamp(1005)))
+    with pytest.raises(ChecksumMismatch):
+        await kept.perform(operations.EndRecovery(block(), GenerationStamp(1005), 1000))
     await kept.volumes.close()
 
 
@@ -153,7 +155,7 @@ async def test_space_is_counted_along_a_block_s_life(tmp_path: Path) -> None:
     (open_one,) = kept.volumes.usage()
     assert open_one.used == 5000 + 7 + 4 * 10
     assert open_one.remaining == empty.remaining
-    await kept.perform(operations.RecoverPipeline(block(), model.GenerationStamp(1002), 700, 5000))
+    await kept.perform(operations.RecoverPipeline(block(), GenerationStamp(1002), 700, 5000))
     (cut,) = kept.volumes.usage()
     assert cut.used == 700 + 7 + 4 * 2
     assert cut.remaining == empty.remaining - (4096 - 700)
@@ -303,7 +305,7 @@ async def test_a_recovery_that_waits_for_a_set_up_stops_its_writer(tmp_path: Pat
 
     writer = asyncio.create_task(write())
     await asyncio.sleep(0)
-    await kept.perform(BeginRecovery(newer, model.GenerationStamp(1003)))
+    await kept.perform(BeginRecovery(newer, GenerationStamp(1003)))
     assert writer.cancelled(), "what it would acknowledge from now on would be cut"
     await kept.volumes.close()
 

@@ -7,11 +7,12 @@ import pytest
 
 from datanode import model
 from datanode.errors import UnusableVolume
-from datanode.model import Checksum, Finalized, ReplicaState, StorageId, WaitingForRecovery
+from datanode.model import Finalized, ReplicaState, StorageId, WaitingForRecovery
 from datanode.replicas import layout
-from datanode.replicas.checksums import checksums_of
 from datanode.replicas.meta_file import BadMetaFile, decode_header, encode_header, meta_bytes
 from datanode.replicas.volume import DataDirectory, Volume
+from hadoop.blocks import BlockId, Checksum, ChecksumType, GenerationStamp, PoolId
+from hadoop.wire.checksums import checksums_of
 from tests.datanode.stores import CHECKSUM, POOL, block, volume
 
 DATA = bytes(range(256)) * 5
@@ -44,8 +45,8 @@ def test_version_files_are_those_of_hadoop(current: Path, tmp_path: Path) -> Non
 
 
 def test_a_block_lies_where_hadoop_looks_for_it() -> None:
-    assert layout.subdirectory(model.BlockId(1073741825)) == Path("subdir0/subdir0")
-    assert layout.subdirectory(model.BlockId(0x40000000 + (37 << 16) + (33 << 8))) == Path(
+    assert layout.subdirectory(BlockId(1073741825)) == Path("subdir0/subdir0")
+    assert layout.subdirectory(BlockId(0x40000000 + (37 << 16) + (33 << 8))) == Path(
         "subdir5/subdir1"
     )
     assert layout.parse_meta_name("blk_1_2.meta") is not None
@@ -53,9 +54,9 @@ def test_a_block_lies_where_hadoop_looks_for_it() -> None:
 
 
 def test_the_meta_file_is_that_of_hadoop() -> None:
-    assert encode_header(Checksum(model.ChecksumType.CRC32C)).hex() == "00010200000200"
+    assert encode_header(Checksum(ChecksumType.CRC32C)).hex() == "00010200000200"
     assert meta_bytes(Checksum(), 300_000) == 2351
-    assert meta_bytes(Checksum(model.ChecksumType.NULL), 300_000) == 7
+    assert meta_bytes(Checksum(ChecksumType.NULL), 300_000) == 7
 
 
 STORAGE = StorageId("DS-1")
@@ -67,11 +68,11 @@ STATES: dict[str, tuple[model.Replica, str, ReplicaState | None, int]] = {
     "left open": (WaitingForRecovery(block(), STORAGE, 9), "current/rbw", ReplicaState.RWR, 9),
     "coming in": (model.Temporary(block(), STORAGE, 9), "tmp", None, 0),
     "whole, in recovery": (
-        model.UnderRecovery(Finalized(block(), STORAGE, 9), model.GenerationStamp(1005)),
+        model.UnderRecovery(Finalized(block(), STORAGE, 9), GenerationStamp(1005)),
         DEEP, ReplicaState.FINALIZED, 9,
     ),
     "open, in recovery": (
-        model.UnderRecovery(OPEN, model.GenerationStamp(1005)), "current/rbw", ReplicaState.RBW, 5
+        model.UnderRecovery(OPEN, GenerationStamp(1005)), "current/rbw", ReplicaState.RBW, 5
     ),
 }  # fmt: skip
 
@@ -118,7 +119,7 @@ def test_directories_of_others_are_refused(current: Path, tmp_path: Path) -> Non
     opened = Volume(DataDirectory(tmp_path))
     with pytest.raises(UnusableVolume, match="is of namespace 77, the NameNode is of 78"):
         opened.join(layout.PoolVersion(POOL.pool, 78, 1234))
-    opened.join(layout.PoolVersion(model.PoolId("BP-other"), 78, 1))
+    opened.join(layout.PoolVersion(PoolId("BP-other"), 78, 1))
     opened.close()
     version = tmp_path / "current/VERSION"
     version.write_text(version.read_text().replace("DATA_NODE", "NAME_NODE"))

@@ -11,6 +11,7 @@ from datanode.replicas.moving import is_pinned, move
 from datanode.replicas.operations import Append, News
 from datanode.replicas.store import Announcement, Store
 from datanode.transfers.balance_throttle import MoveRules
+from hadoop.blocks import GenerationStamp
 from tests.datanode.block_client import (
     begin,
     read,
@@ -79,7 +80,7 @@ async def deleted(kept: Store) -> None:
 
 
 async def appended(kept: Store) -> None:
-    await kept.perform(Append(block(), model.GenerationStamp(1002), len(DATA)))
+    await kept.perform(Append(block(), GenerationStamp(1002), len(DATA)))
 
 
 async def moved_before(kept: Store) -> None:

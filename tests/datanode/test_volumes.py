@@ -18,6 +18,7 @@ from datanode import model
 from datanode.errors import NoRoom, ReplicaMissing, VolumeFailed
 from datanode.replicas.volume import Usage, Volume
 from datanode.replicas.volumes import FULL, StorageUse, Volumes
+from hadoop.blocks import GenerationStamp
 from tests.datanode.block_client import until
 from tests.datanode.stores import block, volume
 
@@ -109,9 +110,7 @@ USES: dict[str, tuple[model.Replica, int, int]] = {
     "a copy": (model.Temporary(block(), A, 100, reserved=150), 100 + META, 50),
     "one that waits": (model.WaitingForRecovery(block(), A, 0), 7, 0),
     "one in recovery": (
-        model.UnderRecovery(
-            model.BeingWritten(block(), A, 100, reserved=150), model.GenerationStamp(9)
-        ),
+        model.UnderRecovery(model.BeingWritten(block(), A, 100, reserved=150), GenerationStamp(9)),
         100 + META,
         0,
     ),

@@ -2,10 +2,10 @@
 
 import pytest
 
-from datanode.errors import MalformedTransfer
 from datanode.transfers.write_plan import write_plan
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
+from hadoop.wire.errors import MalformedTransfer
 from tests.datanode.block_client import STAGE, Place, header
 from tests.datanode.stores import POOL, block
 

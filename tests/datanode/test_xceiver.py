@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from datanode import model
-from datanode.replicas.checksums import checksums_of
 from datanode.transfers.block_checksum import MAX_SUMS_BYTES
-from datanode.wire.connection import PeerLost
-from datanode.wire.packets import MAX_MESSAGE_BYTES, Op, encode_op
-from datanode.wire.peer import TransferLimits
+from hadoop.blocks import Checksum, ChecksumType
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
+from hadoop.wire.checksums import checksums_of
+from hadoop.wire.connection import PeerLost
+from hadoop.wire.packets import MAX_MESSAGE_BYTES, Op, encode_op
+from hadoop.wire.peer import TransferLimits
 from tests.datanode import block_client
 from tests.datanode.stores import CHECKSUM, block
 from tests.stand_in import TURNS_OF_AN_ACCEPT, hung_up_on_at_the_stop
@@ -89,7 +90,7 @@ async def test_a_node_that_was_down_in_an_append_can_be_added_to_the_next_pipeli
 
 
 async def test_block_checksums(nodes: list[block_client.Node]) -> None:
-    crc32 = model.Checksum(model.ChecksumType.CRC32)
+    crc32 = Checksum(ChecksumType.CRC32)
     await block_client.write_whole(block_client.places(nodes[:1]), block(), DATA)
     sums = checksums_of(DATA, CHECKSUM)
     request = pb.OpBlockChecksumProto(header=block_client.header(block()).baseHeader)
@@ -103,7 +104,7 @@ async def test_block_checksums(nodes: list[block_client.Node]) -> None:
     writing.peer.abort()
     request.blockChecksumOptions.blockChecksumType = pb.BlockChecksumTypeProto.COMPOSITE_CRC
     found = (await block_client.ask(nodes[0].place, Op.BLOCK_CHECKSUM, request)).checksumResponse
-    whole = checksums_of(DATA, model.Checksum(model.ChecksumType.CRC32C, 1 << 20))
+    whole = checksums_of(DATA, Checksum(ChecksumType.CRC32C, 1 << 20))
     assert found.blockChecksum == whole
     assert zlib.crc32(DATA).to_bytes(4, "big") != whole
 
@@ -111,7 +112,7 @@ async def test_block_checksums(nodes: list[block_client.Node]) -> None:
 async def test_a_block_with_too_many_checksums_is_not_summed_up(
     nodes: list[block_client.Node],
 ) -> None:
-    of_bytes = model.Checksum(model.ChecksumType.CRC32C, 1)
+    of_bytes = Checksum(ChecksumType.CRC32C, 1)
     writing = await block_client.begin(block_client.places(nodes[:1]), block(), checksum=of_bytes)
     replica = nodes[0].store.find(block())
     assert isinstance(replica, model.BeingWritten)

@@ -11,7 +11,7 @@ from tests import ROOT
 from tests.mutation.alternatives import called
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-_PACKAGES: Final = ("fencing", "ha", "journal", "namenode_sim", "datanode", "hadoop")
+_PACKAGES: Final = ("fencing", "ha", "journal", "namenode_sim", "datanode", "files", "hadoop")
 _MOST: Final = 2
 """Of the fields that one may be taken for."""
 _ORDERLESS: Final = frozenset({"min", "max"})

@@ -14,7 +14,7 @@ from tests import ROOT
 from tests.package.locks import EXTRAS, LOCK, derived, entries, path_of
 
 OURS = frozenset(
-    {"ha", "journal", "fencing", "namenode_sim", "datanode", "hadoop", "spark", "deploy"}
+    {"ha", "journal", "fencing", "namenode_sim", "datanode", "files", "hadoop", "spark", "deploy"}
 )
 
 

@@ -9,11 +9,11 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Final
 
-from datanode.model import PoolId
-from datanode.wire.block_messages import checked_block
 from ha.rpc.client import RpcConnection
+from hadoop.blocks import PoolId
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import hdfs_types_pb2 as hdfs
+from hadoop.wire.block_messages import checked_block
 from tests.campaigns.bench.blocks_sides import Side
 from tests.campaigns.bench.namenode_calls import ask, connected, until_out_of_safe_mode
 from tests.campaigns.bench.played_datanodes import PlayedDataNode, living

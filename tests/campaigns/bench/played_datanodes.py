@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from datanode.model import Block, StorageId
+from datanode.model import StorageId
 from datanode.namenodes.identity import Identity, namespace_of
 from datanode.namenodes.namenode_client import Condition, NameNodeCalls
 from datanode.replicas.operations import News
@@ -15,6 +15,7 @@ from datanode.replicas.store import Announcement
 from datanode.replicas.volumes import StorageUse
 from ha.conf.topology import HostPort
 from ha.rpc.errors import RemoteFault, RpcError
+from hadoop.blocks import Block
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
 

@@ -7,8 +7,6 @@ from typing import Final
 
 import aiohttp
 
-from datanode.replicas.checksums import checksums_of
-from datanode.wire.packets import Op, PacketHeader, encode_op, encode_packet
 from ha.daemon.http.endpoint import Endpoint
 from ha.rpc.client import RpcConnection
 from ha.rpc.java_names import CLIENT_PROTOCOL, HA_SERVICE_PROTOCOL
@@ -20,6 +18,8 @@ from ha.service.model import RequestSource, ServiceState, ServiceStatus
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import data_transfer_pb2 as dt
 from hadoop.proto import hdfs_types_pb2 as hdfs
+from hadoop.wire.checksums import checksums_of
+from hadoop.wire.packets import Op, PacketHeader, encode_op, encode_packet
 from tests.campaigns.soak.fuzz_door import HOST, Door, Misbehaved, Opened, over_tcp
 from tests.datanode.block_client import header, node, places, read, write_whole
 from tests.datanode.stores import CHECKSUM, block

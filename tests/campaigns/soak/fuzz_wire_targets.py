@@ -7,20 +7,7 @@ from typing import Any, Final
 
 from google.protobuf.message import Message
 
-from datanode.errors import DataNodeError
-from datanode.model import PoolId
 from datanode.transfers.write_plan import write_plan
-from datanode.wire.block_messages import checked_block
-from datanode.wire.packets import (
-    LENGTHS,
-    OP_HEAD,
-    PacketHeader,
-    decode_op,
-    decode_packet,
-    encode_packet,
-    parse_message,
-    rest_of_packet,
-)
 from ha.elector.model import Term
 from ha.elector.term import TermRecord, encode_term, term_of
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo
@@ -32,8 +19,21 @@ from ha.notices.codec import BadNotice, Codec
 from ha.notices.model import DRAIN, MEMBER, PAUSE, RECORD
 from ha.rpc.errors import MalformedFrame, RemoteFault
 from ha.rpc.packets import parse_request
+from hadoop.blocks import PoolId
 from hadoop.proto import data_transfer_pb2 as dt
 from hadoop.proto import hdfs_types_pb2 as hdfs
+from hadoop.wire.block_messages import checked_block
+from hadoop.wire.errors import DataNodeError
+from hadoop.wire.packets import (
+    LENGTHS,
+    OP_HEAD,
+    PacketHeader,
+    decode_op,
+    decode_packet,
+    encode_packet,
+    parse_message,
+    rest_of_packet,
+)
 from journal.errors import JournalError
 from journal.lane import HELLO_BYTES, Hello, NoLane, hello_bytes, hello_of, rest_of_hello
 from journal.messages import namespace_message, segment_message

@@ -30,7 +30,7 @@ def _careless(_state: object, claimed: str | None) -> None:
 PLANTED: dict[str, tuple[str, Any]] = {
     "namenode-rpc": ("ha.rpc.packets.DecodeError", OtherError),
     "pages": ("ha.daemon.logs._blaming", lambda _record: None),
-    "datanode": ("datanode.wire.packets.DecodeError", OtherError),
+    "datanode": ("hadoop.wire.packets.DecodeError", OtherError),
     "datanode-protocol": ("namenode_sim.datanode_protocol.service.BadMessage", OtherError),
     "image-put": ("namenode_sim.checkpoint.image_receive.ImageDamaged", OtherError),
     "journal-grpc": ("journal.node.faces.grpc_guard.DecodeError", OtherError),

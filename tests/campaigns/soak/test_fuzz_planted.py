@@ -36,8 +36,8 @@ PLANTED = {
     "journal-requests": ("ha.rpc.packets", "DecodeError"),
     "java-journal-requests": ("journal.node.faces.hadoop_codec", "BadRequest"),
     "refusal": ("journal.refusals", "ValueError"),
-    "transfer": ("datanode.wire.packets", "DecodeError"),
-    "packet": ("datanode.wire.packets", "DecodeError"),
+    "transfer": ("hadoop.wire.packets", "DecodeError"),
+    "packet": ("hadoop.wire.packets", "DecodeError"),
 }
 
 

@@ -27,7 +27,7 @@ from tests.package.__main__ import HATCHLING, built, run
 from tests.pytest_report import read_report
 
 PACKAGES: Final = (
-    *("ha", "journal", "fencing", "namenode_sim", "datanode", "hadoop", "spark"),
+    *("ha", "journal", "fencing", "namenode_sim", "datanode", "files", "hadoop", "spark"),
     *("deploy/local", "deploy/python", "deploy/__init__.py"),
 )  # fmt: skip
 """What a checkout has and an installation brings."""

@@ -240,7 +240,16 @@ def test_a_loop_of_ours_runs_each_command_and_only_one_module_asks_the_resolver(
     }
     found = {
         f"{path.relative_to(ROOT)}: {hit.group()}"
-        for package in ("ha", "journal", "fencing", "hadoop", "namenode_sim", "datanode", "spark")
+        for package in (
+            "ha",
+            "journal",
+            "fencing",
+            "hadoop",
+            "files",
+            "namenode_sim",
+            "datanode",
+            "spark",
+        )
         for path in (ROOT / package).rglob("*.py")
         for hit in asks.finditer(path.read_text())
         if str(path.relative_to(ROOT)) not in allowed

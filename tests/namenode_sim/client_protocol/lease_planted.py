@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-from datanode.model import Block as DataNodeBlock
 from datanode.replicas.agreement import Agreement, Found, agree
+from hadoop.blocks import Block as DataNodeBlock
 from hadoop.proto import datanode_protocol_pb2 as pb
 from namenode_sim.blocks.model import Slot
 from namenode_sim.client_protocol.open_files import block_recovery, lease_calls, lease_release

@@ -5,11 +5,11 @@ What replicas become is decided by the DataNode's own core; messages between Dat
 
 from dataclasses import dataclass, field, replace
 
-from datanode.model import Block, BlockId, GenerationStamp
 from datanode.model import ReplicaState as OnDisk
 from datanode.replicas.agreement import Agreed, Disagreement, Empty, Found, agree
 from ha.rpc.java_names import DATANODE_PROTOCOL
 from ha.rpc.protocol import Call
+from hadoop.blocks import Block, BlockId, GenerationStamp
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto.hdfs_types_pb2 import DatanodeIDProto, ExtendedBlockProto

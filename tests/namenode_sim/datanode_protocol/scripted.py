@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from datanode import model
 from datanode.namenodes.report_rows import encode_rows
+from hadoop.blocks import Block, BlockId, GenerationStamp
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
 from namenode_sim.blocks.model import Deleted, ReplicaState, Reported
@@ -104,8 +105,8 @@ def being_written(number: int = 0, stamp: int = 1001, length: int = 5) -> model.
     return model.BeingWritten(_block(number, stamp), model.StorageId(""), length)
 
 
-def _block(number: int, stamp: int) -> model.Block:
-    return model.Block(model.BlockId(FIRST + number), model.GenerationStamp(stamp))
+def _block(number: int, stamp: int) -> Block:
+    return Block(BlockId(FIRST + number), GenerationStamp(stamp))
 
 
 def received(number: int = 0, stamp: int = 1001, length: int = 10) -> tuple[int, ReplicaReport]:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import structlog.testing
 
-from datanode.errors import ChecksumMismatch
-from datanode.model import Block
 from datanode.process.node import DataNode
 from datanode.replicas.scanner import ScanRhythm
+from hadoop.blocks import Block
+from hadoop.wire.errors import ChecksumMismatch
 from namenode_sim.edits import ops
 from tests.datanode.block_client import ReadRefused, read, write_whole
 from tests.datanode.stores import block

@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from datanode.model import BlockId, StorageId, Temporary
+from datanode.model import StorageId, Temporary
 from datanode.namenodes.report_rows import encode_rows
 from datanode.replicas.operations import News
 from datanode.replicas.store import Announcement
+from hadoop.blocks import BlockId
 from hadoop.proto import datanode_protocol_pb2 as pb
 from namenode_sim.blocks.errors import BlocksError
 from namenode_sim.blocks.model import Deleted, ReplicaState, Reported

@@ -6,9 +6,10 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from datanode.model import Block, Finalized, StorageId
+from datanode.model import Finalized, StorageId
 from ha.rpc.java_names import NAMENODE_PROTOCOL
 from ha.rpc.protocol import Call
+from hadoop.blocks import Block
 from hadoop.proto import namenode_protocol_pb2 as pb
 from namenode_sim.client_protocol.reads.movable_blocks import get_blocks
 from namenode_sim.client_protocol.words.errors import FsError

@@ -8,7 +8,7 @@ from typing import Final, Protocol, TypeVar
 
 from google.protobuf.message import Message
 
-from datanode.model import Block, StorageId
+from datanode.model import StorageId
 from datanode.replicas.operations import (
     Append,
     Create,
@@ -19,6 +19,7 @@ from datanode.replicas.operations import (
 )
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import NOT_REPLICATED_YET, RETRIABLE, STANDBY_EXCEPTION
+from hadoop.blocks import Block
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import (
     DatanodeInfoProto,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from random import Random
 from typing import Any, Final, Protocol
 
-from datanode.model import Block, BlockId, GenerationStamp, Replica, StorageId
+from datanode.model import Replica, StorageId
 from datanode.namenodes import claim
 from datanode.namenodes.claim import ClaimEffect as Heard
 from datanode.namenodes.claim import decode, hear
@@ -20,6 +20,7 @@ from datanode.namenodes.incremental_reports import IncrementalQueue
 from datanode.replicas.operations import Invalidate, News
 from datanode.replicas.replica import Next, decide
 from datanode.replicas.store import Announcement
+from hadoop.blocks import Block, BlockId, GenerationStamp
 from namenode_sim.datanode_protocol.keeper import Answer
 from namenode_sim.datanodes.commands import Command
 from namenode_sim.datanodes.model import DatanodeId

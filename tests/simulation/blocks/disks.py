@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datanode import model
 from datanode.replicas.operations import Operation
 from datanode.replicas.replica import Next, OperationRefused, decide
+from hadoop.blocks import Block, BlockId
 
 
 class NotDone(Exception):
@@ -49,14 +50,14 @@ def is_whole(replica: model.Replica) -> bool:
 class Disks:
     """What outlives the process: replicas by volume, and the claim that was obeyed last."""
 
-    volumes: dict[model.StorageId, dict[model.BlockId, Stored]]
+    volumes: dict[model.StorageId, dict[BlockId, Stored]]
     claim: bytes | None = None
 
     def all(self) -> Iterator[Stored]:
         for volume in self.volumes.values():
             yield from volume.values()
 
-    def of(self, block_id: model.BlockId) -> list[Stored]:
+    def of(self, block_id: BlockId) -> list[Stored]:
         return [volume[block_id] for volume in self.volumes.values() if block_id in volume]
 
     def put(self, stored: Stored) -> None:
@@ -90,7 +91,7 @@ class ReplicaMap:
     """The replicas that a running DataNode knows."""
 
     disks: Disks
-    known: dict[model.BlockId, Stored] = field(default_factory=dict)
+    known: dict[BlockId, Stored] = field(default_factory=dict)
 
     def load(self) -> None:
         """Take in what lies on the disks; of two replicas of a block the newer one stays."""
@@ -137,7 +138,7 @@ class ReplicaMap:
                 before.data = before.data[: after.length]
                 return before
 
-    def find(self, block: model.Block) -> Stored:
+    def find(self, block: Block) -> Stored:
         """Return the replica of exactly this block; raise NotDone if there is none."""
         stored = self.known.get(block.block_id)
         if stored is None or stored.replica.block != block:

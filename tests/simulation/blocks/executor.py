@@ -5,16 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from datanode.model import (
-    Block,
-    Finalized,
-    GenerationStamp,
-    PoolId,
-    ReplicaState,
-    StorageId,
-    UnderRecovery,
-    state_of,
-)
+from datanode.model import Finalized, ReplicaState, StorageId, UnderRecovery, state_of
 from datanode.namenodes.namenode_client import recovery_request
 from datanode.replicas.agreement import Agreed, Disagreement, Found, agree
 from datanode.replicas.operations import (
@@ -28,6 +19,7 @@ from datanode.replicas.replica import received
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import DATANODE_PROTOCOL
 from ha.rpc.protocol import Call
+from hadoop.blocks import Block, GenerationStamp, PoolId
 from namenode_sim.datanodes.commands import (
     Bandwidth,
     Cache,

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from datanode.model import BeingWritten, Block, BlockId, Finalized
+from datanode.model import BeingWritten, Finalized
 from datanode.namenodes.claim import ClaimEffect as Heard
 from datanode.namenodes.claim import Said
+from hadoop.blocks import Block, BlockId
 from journal.model import TxId
 from namenode_sim.blocks.errors import MapBroken
 from namenode_sim.datanode_protocol.keeper import Answer

@@ -8,6 +8,7 @@ from typing import Final
 from datanode import model
 from datanode.replicas.operations import Complete, News, Operation, news_of
 from datanode.replicas.replica import acknowledged, received
+from hadoop.blocks import Block
 from tests.simulation.blocks.datanode import Datanode, Life
 from tests.simulation.blocks.disks import NotDone, Stored
 from tests.simulation.blocks.wires import Broken
@@ -82,9 +83,7 @@ def _announce(life: Life, news: News | None, stored: Stored) -> None:
         life.announce(news, stored.replica)
 
 
-async def send(
-    origin: str, pipeline: Pipeline, block: model.Block, start: int, payload: bytes
-) -> None:
+async def send(origin: str, pipeline: Pipeline, block: Block, start: int, payload: bytes) -> None:
     """Send one packet, and wait until all have acknowledged it; raise BadLink."""
 
     async def step(rest: Pipeline) -> None:
@@ -97,7 +96,7 @@ async def send(
     await onward(origin, pipeline, "packet", PACKET_SECONDS, step)
 
 
-async def write_packet(life: Life, block: model.Block, start: int, payload: bytes) -> None:
+async def write_packet(life: Life, block: Block, start: int, payload: bytes) -> None:
     """Write a packet's bytes; raises NotDone."""
     stored, end = _written(life, block), start + len(payload)
     if stored.replica.length < start:
@@ -106,7 +105,7 @@ async def write_packet(life: Life, block: model.Block, start: int, payload: byte
     stored.replica = received(stored.replica, end)
 
 
-async def finish(origin: str, pipeline: Pipeline, block: model.Block, length: int) -> None:
+async def finish(origin: str, pipeline: Pipeline, block: Block, length: int) -> None:
     """Send the last, empty packet: every replica becomes final; raise BadLink."""
 
     async def step(rest: Pipeline) -> None:
@@ -118,7 +117,7 @@ async def finish(origin: str, pipeline: Pipeline, block: model.Block, length: in
     await onward(origin, pipeline, "last packet", PACKET_SECONDS, step)
 
 
-async def finalize(life: Life, block: model.Block, length: int) -> None:
+async def finalize(life: Life, block: Block, length: int) -> None:
     """Make a replica final, and announce it; raise NotDone."""
     if _written(life, block).replica.length != length:
         raise NotDone(f"{block} is not {length} bytes long")
@@ -126,14 +125,14 @@ async def finalize(life: Life, block: model.Block, length: int) -> None:
     _announce(life, News.RECEIVED, stored)
 
 
-def _written(life: Life, block: model.Block) -> Stored:
+def _written(life: Life, block: Block) -> Stored:
     stored = life.map.find(block)
     if not isinstance(stored.replica, model.BeingWritten):
         raise NotDone(f"{block} is not being written")
     return stored
 
 
-async def read(origin: str, owner: Datanode, block: model.Block, length: int | None) -> bytes:
+async def read(origin: str, owner: Datanode, block: Block, length: int | None) -> bytes:
     """Return the bytes of a replica that its DataNode shows, at most ``length``.
 
     Raises:

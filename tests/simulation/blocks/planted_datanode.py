@@ -6,13 +6,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-from datanode.model import Block, Replica
+from datanode.model import Replica
 from datanode.namenodes.claim import ClaimEffect, Claims, NameNodeId, Said, hear
 from datanode.replicas import agreement
 from datanode.replicas import replica as replicas
 from datanode.replicas.agreement import Agreed, Agreement, Found, agree
 from datanode.replicas.operations import Invalidate
 from datanode.replicas.replica import Next, Outcome
+from hadoop.blocks import Block
 from namenode_sim.datanode_protocol.keeper import Answer
 from tests.simulation.blocks import datanode, executor, pipeline
 from tests.simulation.blocks.datanode import Life

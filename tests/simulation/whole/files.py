@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from random import Random
 from typing import Final
 
-from datanode.model import Block
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import FILE_NOT_FOUND
+from hadoop.blocks import Block
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import LocatedBlockProto
 from tests.simulation.blocks.client import Client, GaveUp

@@ -9,12 +9,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Final
 
-from datanode.replicas.checksums import checksums_of
 from datanode.transfers.block_writer import BlockWriter
-from datanode.wire.packets import Packet
 from ha.cli.main import main
 from ha.zkfc.takeover.former_active import Proof
 from ha.zkfc.takeover.takeover import Takeover
+from hadoop.wire.checksums import checksums_of
+from hadoop.wire.packets import Packet
 from journal.storage import load
 from journal.writer.heartbeats import ReadLease
 from namenode_sim.namespace.retry_cache import RetryCache

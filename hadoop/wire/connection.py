@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, cast
 
-from datanode.wire.byte_budget import ByteBudget
-from datanode.wire.receive_buffer import ReceiveBuffer
+from hadoop.wire.byte_budget import ByteBudget
+from hadoop.wire.receive_buffer import ReceiveBuffer
 
 FIRST_BYTES: Final = 4 * 1024
 """The buffer of a connection that has not sent much: operations are short."""

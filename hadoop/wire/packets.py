@@ -12,8 +12,8 @@ from typing import Final, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
-from datanode.errors import MalformedTransfer
 from hadoop.proto import data_transfer_pb2 as pb
+from hadoop.wire.errors import MalformedTransfer
 
 M = TypeVar("M", bound=Message)
 

@@ -6,10 +6,10 @@ from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 
-from datanode.errors import MalformedTransfer
-from datanode.wire import packets as wire_packets
-from datanode.wire.byte_budget import ByteBudget
-from datanode.wire.connection import Connection, PeerLost
+from hadoop.wire import packets as wire_packets
+from hadoop.wire.byte_budget import ByteBudget
+from hadoop.wire.connection import Connection, PeerLost
+from hadoop.wire.errors import MalformedTransfer
 
 M = TypeVar("M", bound=Message)
 

@@ -1,9 +1,9 @@
 """Blocks and DataNodes between their messages and our words."""
 
-from datanode.errors import MalformedTransfer
-from datanode.model import Block, BlockId, GenerationStamp, PoolId
+from hadoop.blocks import Block, BlockId, GenerationStamp, PoolId
 from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.proto.datanode_types_pb2 import BlockProto
+from hadoop.wire.errors import MalformedTransfer
 
 _MAX_NUMBER = (1 << 63) - 1
 _MAX_LENGTH = 1 << 48

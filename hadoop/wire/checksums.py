@@ -15,8 +15,8 @@ import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
-from datanode.errors import ChecksumMismatch
-from datanode.model import Checksum, ChecksumType
+from hadoop.blocks import Checksum, ChecksumType
+from hadoop.wire.errors import ChecksumMismatch
 
 _Words: TypeAlias = NDArray[np.uint32]
 _Buffer: TypeAlias = bytes | bytearray | memoryview

@@ -1,0 +1,1 @@
+"""``nnha fs``: the commands for files, without a JVM."""
