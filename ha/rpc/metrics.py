@@ -107,6 +107,15 @@ class Meters:
         for names, meters in list(other._found.items()):
             self.of(*names).add(meters)
 
+    def answered(self, protocol: str) -> int:
+        """Return how many calls of a protocol were answered, however they ended."""
+        return sum(
+            meters.succeeded + meters.refused + meters.failed
+            for some in (self, *self._beside)
+            for (name, _), meters in list(some._found.items())
+            if name == protocol
+        )
+
     def describe(self) -> Iterable[Metric]:
         """Return nothing, so that registering costs nothing."""
         return ()

@@ -196,7 +196,7 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
             "/api/v1/status /api/v1/history /api/v1/explain /api/v1/events",
             _may(OPERATOR, ADMIN, ZKFC, NN),
         ),
-        "GET /jmx": _may(OPERATOR, ADMIN, ZKFC, NN),
+        **_each_page("/jmx /last-hour", _may(OPERATOR, ADMIN, ZKFC, NN)),
         "GET /stacks": _may(ADMIN, ZKFC),
         # As ClientProtocol: within the permissions of a user, in whose name the caller may ask.
         "GET /fsck": _may(CLIENT, ADMIN),

@@ -239,6 +239,7 @@ class _Parts:
         ]
         await listeners.serve(faces, page, partial(self._routes, namenode, client_service, keeper))
         duties = _duties(conf, place, namenode, client_service) | keeper.duties()
+        duties["last-hour"] = page.hour.run()
         duties["prepare-http"] = _prepare(listeners)
         duties["tell-systemd"] = notify_when_ready(namenode)
         if checkpoints is not None:

@@ -10,7 +10,7 @@ from ha.conf.listening import Door, door_of, required_door
 from ha.conf.topology import HostPort
 from ha.daemon.binding import listen_at
 from ha.daemon.http.endpoint import Endpoint
-from ha.daemon.http.pages import PageAnswer
+from ha.daemon.http.pages import PageAnswer, json_answer
 from ha.rpc.frame_budget import FrameBudget
 from ha.rpc.limits import RpcLimits
 from ha.rpc.server import RpcProtocol, RpcServer
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
 FSCK: Final = "/fsck"
+LAST_HOUR: Final = "/last-hour"
 
 
 class Listeners:
@@ -39,7 +40,7 @@ class Listeners:
             healthy=lambda: self._page.trouble(),
             ready=lambda: self._page.not_ready(),
             role=lambda: self._page.role(),
-            pages={"/jmx": self._jmx},
+            pages={"/jmx": self._jmx, LAST_HOUR: lambda _: json_answer(self._page.last_hour())},
             routes=self._before_the_image,
             access=access,
         )

@@ -2,13 +2,18 @@
 
 import math
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Final
 
 from ha.daemon.http.pages import PageAnswer, json_answer
 from ha.daemon.http.probes import RoleSeen
+from ha.rpc.java_names import CLIENT_PROTOCOL
+from ha.rpc.metrics import METERS
+from journal.links.metrics import APPEND_SECONDS
 from namenode_sim.checkpoint.standby import StandbyCheckpointer
+from namenode_sim.last_hour import LastHour, Totals
 from namenode_sim.metrics import TAIL_LAG_SECONDS, TAIL_LAG_TRANSACTIONS
 from namenode_sim.process.ha_service import NameNodeHaService
 from namenode_sim.process.jmx import NameNodeBeans
@@ -71,6 +76,9 @@ class LoadingPage:
     def jmx(self, _query: str) -> PageAnswer:
         return json_answer({"beans": []})
 
+    def last_hour(self) -> Mapping[str, object]:
+        return {"samples": []}
+
 
 class StatusPage:
     """Reads the running parts when asked; keeps nothing but the time of the start."""
@@ -88,6 +96,8 @@ class StatusPage:
         checkpoints: StandbyCheckpointer | None = None,
     ) -> None:
         self.jmx = beans.page
+        self.hour = LastHour(self._totals)
+        self.last_hour = self.hour.as_json
         self._place = place
         self._namenode = namenode
         self._face = face
@@ -150,6 +160,24 @@ class StatusPage:
             return 0.0
         lag = self._namenode.tailer.lag_seconds
         return math.nan if lag is None else lag
+
+    def _totals(self) -> Totals:
+        namenode, active = self._namenode, self._namenode.state.role is Role.ACTIVE
+        lacking = self._files()["under_replicated"] if active else None
+        return Totals(
+            at=time.monotonic(),
+            role=namenode.state.role.value,
+            edits=namenode.namespace.last_applied,
+            calls=METERS.answered(CLIENT_PROTOCOL),
+            commits=[
+                (float(one.labels["le"]), one.value)
+                for metric in APPEND_SECONDS.collect()
+                for one in metric.samples
+                if one.name.endswith("_bucket")
+            ],
+            lag_seconds=None if active else namenode.tailer.lag_seconds,
+            under_replicated=lacking if isinstance(lacking, int) else None,
+        )
 
     def trouble(self) -> str | None:
         return "stopping" if self._namenode.state.role is Role.STOPPED else None

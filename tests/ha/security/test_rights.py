@@ -36,6 +36,7 @@ from namenode_sim.datanode_protocol.service import DatanodeService
 from namenode_sim.process.balancer_service import BalancerService
 from namenode_sim.process.client_service import ClientService
 from namenode_sim.process.fsck_route import FsckRoute
+from namenode_sim.process.listeners import LAST_HOUR
 from namenode_sim.process.refresh_service import refresh_protocols
 from namenode_sim.transfer.image_server import ImageServer
 from namenode_sim.transfer.namenode_protocol import namenode_protocol
@@ -93,6 +94,7 @@ def _pages() -> Iterator[tuple[str, str]]:
     for path in endpoint.paths:
         yield HTTP, f"GET {path}"
     yield HTTP, "GET reasons"
+    yield HTTP, f"GET {LAST_HOUR}"
     routes = (
         *SegmentServer(NOTHING, 0).routes(),
         *JmxPage(NOTHING, NOTHING, 0).routes(),

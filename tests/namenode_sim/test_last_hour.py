@@ -1,0 +1,72 @@
+"""A NameNode's last hour: rates between two looks, quantiles from buckets, a ring that ends."""
+
+from dataclasses import replace
+from math import inf
+
+import pytest
+
+from namenode_sim.last_hour import EVERY_SECONDS, MOST_SAMPLES, LastHour, Totals, quantile, sample
+
+COMMITS = ((0.001, 10.0), (0.01, 90.0), (inf, 100.0))
+BEFORE = Totals(100.0, "active", 1000, 500, ((0.001, 0.0), (0.01, 0.0), (inf, 0.0)), None, 3)
+NOW = Totals(130.0, "active", 1300, 560, COMMITS, None, 4)
+
+
+def test_rates_are_those_between_two_looks() -> None:
+    found = sample(BEFORE, NOW)
+    assert (found.at, found.role) == (130.0, "active")
+    assert (found.edits_per_second, found.calls_per_second) == (10.0, 2.0)
+    assert found.commit_median_seconds == pytest.approx(0.0055)
+    assert found.commit_p99_seconds == 0.01
+    assert (found.lag_seconds, found.under_replicated) == (None, 4)
+
+
+def test_what_a_standby_caught_up_with_is_no_rate_of_the_active() -> None:
+    found = sample(replace(BEFORE, role="becoming active", lag_seconds=2.0), NOW)
+    assert found.edits_per_second is None
+    assert found.commit_median_seconds is None
+    assert found.commit_p99_seconds is None
+    assert found.calls_per_second == 2.0
+
+
+def test_no_commit_and_no_time_give_nothing_and_not_zero() -> None:
+    quiet = sample(BEFORE, replace(NOW, commits=BEFORE.commits))
+    assert (quiet.commit_median_seconds, quiet.commit_p99_seconds) == (None, None)
+    at_once = sample(BEFORE, replace(NOW, at=BEFORE.at))
+    assert (at_once.edits_per_second, at_once.calls_per_second) == (None, None)
+
+
+QUANTILES = {
+    "in the first bucket": (0.05, COMMITS, 0.0005),
+    "at a bound": (0.1, COMMITS, 0.001),
+    "in a later bucket": (0.5, COMMITS, 0.0055),
+    "above the last finite bound": (0.95, COMMITS, 0.01),
+    "in a bucket after an empty one": (0.5, ((1.0, 0.0), (2.0, 4.0), (inf, 4.0)), 1.5),
+    "of nothing": (0.5, ((1.0, 0.0), (inf, 0.0)), None),
+    "without buckets": (0.5, (), None),
+}
+
+
+@pytest.mark.parametrize("name", QUANTILES)
+def test_a_quantile_lies_in_its_bucket(name: str) -> None:
+    share, counts, wanted = QUANTILES[name]
+    assert quantile(share, counts) == wanted
+
+
+def test_the_ring_keeps_an_hour_with_ages_by_its_own_clock() -> None:
+    now = 0.0
+    hour = LastHour(lambda: replace(BEFORE, at=now, edits=int(now)), lambda: now)
+    hour.take()
+    assert hour.as_json()["samples"] == []
+    for number in range(1, MOST_SAMPLES + 3):
+        now = number * EVERY_SECONDS
+        hour.take()
+    now += 5.0
+    shown = hour.as_json()
+    samples = shown["samples"]
+    assert isinstance(samples, list)
+    assert len(samples) == MOST_SAMPLES
+    assert MOST_SAMPLES * EVERY_SECONDS == 3600.0
+    assert (samples[0]["age_seconds"], samples[-1]["age_seconds"]) == (3575.0, 5.0)
+    assert samples[-1]["edits_per_second"] == 1.0
+    assert shown["started_seconds_ago"] == 3665.0
