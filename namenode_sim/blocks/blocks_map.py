@@ -124,6 +124,14 @@ class BlocksMap:
             return location.stamp == self._columns.stamps[slot]
         return self.is_good(slot, storage.number)
 
+    def stamp_on(self, slot: model.Slot, number: model.StorageNumber) -> int | None:
+        """Return the stamp of the replica that a storage has or is to have, None without one."""
+        construction = self._constructions.get(slot)
+        location = None if construction is None else construction.at(number)
+        if location is not None:
+            return location.stamp
+        return self.own_stamp(slot, number) if self.holds(slot, number) else None
+
     def own_stamp(self, slot: model.Slot, number: model.StorageNumber) -> int:
         """Return the stamp of a replica: its DataNode would not delete it by another one."""
         mark = self._corrupt.of(slot).get(number)

@@ -16,6 +16,7 @@ from namenode_sim.blocks.model import (
     Reported,
     Role,
     Storage,
+    newness,
 )
 from namenode_sim.blocks.postponed_reports import ReplicaReport
 from namenode_sim.blocks.state import BlockState
@@ -27,8 +28,14 @@ RECENT_LIMIT: Final = 100_000
 def receive(
     state: BlockState, storage: Storage, items: Iterable[tuple[int, ReplicaReport]], now: float
 ) -> None:
-    """Take in an incremental report: what came to a storage, or went, in this order."""
+    """Take in an incremental report: what came to a storage, or went, in this order.
+
+    After one that may be late the storage is doubted until a full report.
+    """
     for block_id, told in items:
+        if isinstance(told, Deleted) and _is_of_older(state, storage, block_id, told.stamp):
+            storage.doubt(now)
+            continue
         _remember(storage, block_id, told.stamp, now)
         if isinstance(told, Deleted):
             if state.map.find(block_id) is not None:
@@ -36,8 +43,7 @@ def receive(
         elif told.state is ReplicaState.FINALIZED:
             storage.scheduled.take(now)
             if _may_be_late(state, storage, block_id, told.stamp):
-                storage.confirmed, storage.needs_full_report = False, True
-                storage.doubted = now
+                storage.doubt(now)
         take_in(state, storage, block_id, told)
 
 
@@ -77,6 +83,29 @@ def _may_be_late(state: BlockState, storage: Storage, block_id: int, stamp: int)
     return block_id in storage.gone and stamp <= storage.gone[block_id][1]
 
 
+def _is_of_older(state: BlockState, storage: Storage, block_id: int, stamp: int) -> bool:
+    """Return whether a deletion is of an older replica than the one that was reported since.
+
+    The bad schedule: the call that reported the deletion timed out and was repeated, the DataNode
+    got a new copy and reported it, and the NameNode takes the first call last.
+    """
+    waiting = state.postponed_reports.waiting(block_id, storage.number)
+    if isinstance(waiting, Reported):
+        return stamp < waiting.stamp
+    slot = state.map.find(block_id)
+    known = None if slot is None else state.map.stamp_on(slot, storage.number)
+    return waiting is None and known is not None and stamp < known
+
+
+def _is_overtaken(state: BlockState, storage: Storage, block_id: int, told: ReplicaReport) -> bool:
+    """Return whether a report of a newer state of the same replica waits already."""
+    match told, state.postponed_reports.waiting(block_id, storage.number):
+        case Reported(), Reported() as waiting:
+            return newness(waiting) > newness(told)
+        case _:
+            return False
+
+
 def take_in(
     state: BlockState,
     storage: Storage,
@@ -87,9 +116,12 @@ def take_in(
 ) -> None:
     """Judge one report and do what follows.  Reports about units of striped groups do not count.
 
-    What a first full report says is never late: nothing newer is known of its storage.
+    What a first full report says is never late: nothing newer is known of its storage.  An
+    incremental report is, where one of a newer state of the replica waits already.
     """
     if block_id < 0:
+        return
+    if not of_full_report and _is_overtaken(state, storage, block_id, told):
         return
     state.postponed_reports.forget(block_id, storage.number)
     slot = state.map.find(block_id)

@@ -120,9 +120,10 @@ class Location:
     stamp: int
     length: int
 
-    def newness(self) -> tuple[int, bool]:
-        """Return a key: a replica goes from RBW to FINALIZED, and back only under a newer stamp."""
-        return self.stamp, self.state is ReplicaState.FINALIZED
+
+def newness(told: Reported | Location) -> tuple[int, bool]:
+    """Return a key: a replica goes from RBW to FINALIZED, and back only under a newer stamp."""
+    return told.stamp, told.state is ReplicaState.FINALIZED
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +220,10 @@ class Storage:
     gone: OrderedDict[int, tuple[float, int]] = field(default_factory=OrderedDict)
     doubted: float = -math.inf
     scheduled: Scheduled = field(default_factory=Scheduled)
+
+    def doubt(self, now: float) -> None:
+        """Note that late news may have come; a full report made after ``now`` settles it."""
+        self.confirmed, self.needs_full_report, self.doubted = False, True, now
 
     def forget_reports(self) -> None:
         """Forget what was reported: the DataNode registers anew, or the storage is empty."""

@@ -30,6 +30,10 @@ class PostponedReports:
             for number, told in reports.items():
                 yield block_id, number, told
 
+    def waiting(self, block_id: int, number: StorageNumber) -> ReplicaReport | None:
+        """Return what waits for a block and a storage."""
+        return self._by_block.get(block_id, {}).get(number)
+
     def put(self, block_id: int, number: StorageNumber, told: ReplicaReport) -> set[StorageNumber]:
         """Let a report wait; returns the storages whose reports had to go for want of room."""
         self.forget(block_id, number)

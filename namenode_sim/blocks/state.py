@@ -244,7 +244,7 @@ class BlockState:
     def note(self, slot: model.Slot, storage: model.Storage, location: model.Location) -> None:
         """Note a replica of a block that is being written; only a finalized one has a cell."""
         known = self._constructions[slot].at(storage.number)
-        if known is not None and known.newness() > location.newness():
+        if known is not None and model.newness(known) > model.newness(location):
             return
         mark = self._corrupt.of(slot).get(storage.number)
         if (

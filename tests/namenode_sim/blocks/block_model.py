@@ -188,6 +188,10 @@ class BlockModel:
     def told(self, name: Name, number: int, told: Told, *, full: bool = False) -> None:
         if number < 0:
             return
+        waits = self.waiting.get(number, {}).get(name)
+        reports = isinstance(waits, model.Reported) and isinstance(told, model.Reported)
+        if reports and not full and _age(told) < _age(waits):  # type: ignore[arg-type]
+            return
         self.forget(number, name)
         future = self.is_from_future(number, told.stamp)
         if isinstance(told, model.Deleted):
@@ -255,6 +259,10 @@ class BlockModel:
         )
 
     def news(self, name: Name, number: int, told: Told, now: float) -> None:
+        waits = self.waiting.get(number, {}).get(name)
+        if isinstance(told, model.Deleted) and told.stamp < self._stamp_at(name, number, waits):
+            self._doubt(name, now)
+            return
         recent = self.recent.setdefault(name, {})
         _, newest = recent.get(number, (now, told.stamp))
         recent[number] = now, max(newest, told.stamp)
@@ -267,9 +275,21 @@ class BlockModel:
             and (own is None or own.corrupt is not None or not own.counts)
             and told.stamp <= self.gone.get((name, number), -1)
         ):
-            self.confirmed.discard(name)
-            self.doubted[name] = now
+            self._doubt(name, now)
         self.told(name, number, told)
+
+    def _doubt(self, name: Name, now: float) -> None:
+        self.confirmed.discard(name)
+        self.doubted[name] = now
+
+    def _stamp_at(self, name: Name, number: int, waits: Told | None) -> int:
+        """Return the newest stamp that a storage is known to have of a block."""
+        if waits is not None:
+            return waits.stamp if isinstance(waits, model.Reported) else -1
+        own = self.replicas.get(number, {}).get(name)
+        if own is None:
+            return -1
+        return self.blocks[number].stamp if own.stamp is None else own.stamp
 
     def _went(self, name: Name, number: int, stamp: int) -> None:
         self.gone[name, number] = max(stamp, self.gone.get((name, number), -1))

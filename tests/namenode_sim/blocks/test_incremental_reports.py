@@ -174,6 +174,85 @@ def test_of_a_hundred_thousand_replicas_that_are_gone_the_oldest_is_forgotten() 
     assert 0 not in one.gone
 
 
+# ---- late news of deletions ----
+
+LATE_DELETIONS: Final = {
+    "of this replica": ([WHOLE], 1001, (False, True)),
+    "of an older one": ([WHOLE], 1000, (True, False)),
+    "of a newer one": ([WHOLE], 1002, (False, True)),
+    "of a corrupt one": ([Reported(FINALIZED, 1000, 700)], 1000, (False, True)),
+    "of an older one than the corrupt": ([Reported(FINALIZED, 1000, 700)], 999, (True, False)),
+    "where none is known": ([], 1000, (False, True)),
+}
+"""What was reported of a replica, the stamp of the deletion, and then: is it held, is it sure."""
+
+
+@pytest.mark.parametrize(("news", "stamp", "left"), LATE_DELETIONS.values(), ids=LATE_DELETIONS)
+def test_a_deletion_of_an_older_replica_is_late_and_takes_none(
+    news: list[ReplicaReport], stamp: int, left: tuple[bool, bool]
+) -> None:
+    state, one, other = a_map(*written())
+    incremental_reports.activate(state)
+    for each in news:
+        told(state, one, (B, each))
+    one.confirmed = one.heartbeated = other.confirmed = True
+    recent = dict(one.recent)
+    told(state, one, (B, Deleted(stamp)), now=5.0)
+    slot = state.map.find(B)
+    assert slot is not None
+    assert (state.map.holds(slot, one.number), one.confirmed) == left
+    assert (one.needs_full_report, one.doubted == 5.0, other.confirmed) == (
+        not left[1], not left[1], True,
+    )  # fmt: skip
+    assert left[1] or (dict(one.recent), dict(one.gone)) == (recent, {})
+
+
+@pytest.mark.parametrize(("stamp", "expected"), [(1000, True), (1001, False)])
+def test_a_late_deletion_leaves_a_replica_that_is_being_written(
+    stamp: int, *, expected: bool
+) -> None:
+    state, one, _ = a_map(*added())
+    told(state, one, (B, Reported(RBW, 1001, 0)), (B, Deleted(stamp)))
+    slot = state.map.find(B)
+    assert slot is not None
+    assert (state.map.stamp_on(slot, one.number) == 1001) is expected
+    assert one.needs_full_report is expected
+
+
+OF_THE_FUTURE: Final = Reported(FINALIZED, 1005, 700)
+NEXT: Final = Reported(RBW, 1006, 0)
+WAITING: Final = {
+    "a final replica after one being written": ([Reported(RBW, 1005, 0), OF_THE_FUTURE], 1),
+    "one being written, late": ([OF_THE_FUTURE, Reported(RBW, 1005, 0)], 0),
+    "one being written under a newer stamp": ([OF_THE_FUTURE, NEXT], 1),
+    "a final one of an older stamp, late": ([NEXT, OF_THE_FUTURE], 0),
+    "the same once more": ([OF_THE_FUTURE, OF_THE_FUTURE], 1),
+    "its deletion": ([OF_THE_FUTURE, Deleted(1005)], 1),
+    "a deletion of an older one, late": ([OF_THE_FUTURE, Deleted(1004)], 0),
+    "a replica after its deletion": ([Deleted(1005), OF_THE_FUTURE], 1),
+    "a deletion after a deletion": ([Deleted(1005), Deleted(1004)], 1),
+}
+"""What a standby is sent in this order about edits to come, and which of it waits."""
+
+
+@pytest.mark.parametrize(("news", "waits"), WAITING.values(), ids=WAITING)
+def test_of_two_reports_the_newer_state_of_the_replica_waits(
+    news: list[ReplicaReport], waits: int
+) -> None:
+    """The bad schedule: news of a replica being written is held up until it is final."""
+    state, one, _ = a_map()
+    for each in news:
+        told(state, one, (B, each))
+    assert list(state.postponed_reports) == [(B, one.number, news[waits])]
+
+
+def test_a_full_report_says_of_waiting_replicas_what_is_true_now() -> None:
+    state, one, _ = a_map()
+    told(state, one, (B, NEXT))
+    incremental_reports.take_in(state, one, B, OF_THE_FUTURE, of_full_report=True)
+    assert list(state.postponed_reports) == [(B, one.number, OF_THE_FUTURE)]
+
+
 # ---- blocks that the map does not know ----
 
 

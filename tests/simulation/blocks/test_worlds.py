@@ -10,7 +10,7 @@ from tests.simulation.engine import walks
 
 FOUND = (
     25, 51, 215, 1_249, 5_062, 5_212, 5_440, 200_191, 7_000_192, 7_000_448, 7_000_530, 7_000_577,
-    7_000_874, 7_200_016, 8_400_201, 8_500_106,
+    7_000_874, 7_200_016, 8_400_201, 8_400_202, 8_500_106, 8_500_680,
 )  # fmt: skip
 """Seeds that once broke an invariant.
 
@@ -37,7 +37,10 @@ late after that of a deletion, and late news of the newer one was then not doubt
 before a full report, made the active pass over what that said of it (likewise). 200191: a DataNode
 was taken away as a former active had said that it may go, and was asked to serve again before its
 successor had come to say so, too: others lost their replicas for those that were gone with the
-machine (likewise).
+machine (likewise). 8400202: news of a replica being written came late, and took the place of the
+report of the final one, which waited for its edits on a standby (likewise). 8500680: news of the
+deletion of an older replica came late, and the new one was forgotten, and ordered to be copied to
+its DataNode for hours (likewise).
 """
 
 
