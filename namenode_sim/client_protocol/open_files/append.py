@@ -98,9 +98,8 @@ def _appended(scene: Scene, file: INodeFile, *, new_block: bool) -> calls.Append
     if new_block:
         answer.block.CopyFrom(block_locations.block_at(scene, last, -1, ()))
     elif block_locations.stage_of(scene, last) is not Stage.COMPLETE:
-        answer.block.CopyFrom(
-            block_locations.located_block(scene, last, file.length() - last.num_bytes)
-        )
+        starts = file.length() - last.num_bytes
+        answer.block.CopyFrom(block_locations.to_go_on_with(scene, last, starts))
     return answer
 
 

@@ -108,6 +108,18 @@ def located_block(scene: Scene, block: Block, offset: int) -> hdfs_types_pb2.Loc
     return block_at(scene, block, offset, _by_distance(scene, places), corrupt=corrupt)
 
 
+def to_go_on_with(scene: Scene, block: Block, offset: int) -> hdfs_types_pb2.LocatedBlockProto:
+    """Return a block with the DataNodes on which a client is to go on writing it.
+
+    Those that leave service are left out where another has the block.  The bad schedule: a former
+    active has said that a decommissioned one may go, of the pipeline only that one is left, and its
+    operator takes it away.  Hadoop's append includes it.
+    """
+    places, corrupt = _readable(scene, slot_of(scene, block))
+    staying = [place for place in places if place[0].admin is AdminState.NORMAL]
+    return block_at(scene, block, offset, _by_distance(scene, staying or places), corrupt=corrupt)
+
+
 def _readable(scene: Scene, slot: Slot) -> tuple[list[Place], bool]:
     """Return the places to read from, and whether all are corrupt; else only good ones count.
 

@@ -10,6 +10,7 @@ from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto
 from journal.model import TxId
 from namenode_sim.blocks.model import Stage
 from namenode_sim.client_protocol.open_files.open_files import close_edit
+from namenode_sim.datanodes.model import AdminState
 from namenode_sim.edits.ops import Append, Close
 from namenode_sim.edits.values import Block
 from tests.namenode_sim.client_protocol import datanodes_in_memory, namenode_in_memory
@@ -45,6 +46,30 @@ async def test_a_block_that_is_not_full_goes_on() -> None:
     assert isinstance(edit, Append)
     assert (edit.client_name, edit.client_machine) == ("other", "10.0.0.2")
     served.cluster.blocks.map.check()
+
+
+S = AdminState
+LEAVING = {
+    "none": ({}, {"d1", "d2", "d3"}),
+    "one is being decommissioned": ({"d1": S.DECOMMISSION_INPROGRESS}, {"d2", "d3"}),
+    "one is decommissioned": ({"d2": S.DECOMMISSIONED}, {"d1", "d3"}),
+    "one is to be in maintenance": ({"d3": S.ENTERING_MAINTENANCE}, {"d1", "d2"}),
+    "one is left": ({"d1": S.DECOMMISSIONED, "d2": S.DECOMMISSIONED}, {"d3"}),
+    "all leave": (dict.fromkeys(("d1", "d2", "d3"), S.DECOMMISSIONED), {"d1", "d2", "d3"}),
+}
+"""Which DataNodes leave service, and on which a block of theirs goes on."""
+
+
+@pytest.mark.parametrize(("states", "places"), LEAVING.values(), ids=LEAVING)
+async def test_a_block_goes_on_where_datanodes_stay(
+    states: dict[str, AdminState], places: set[str]
+) -> None:
+    served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve())
+    await datanodes_in_memory.written(served, "/f", 700)
+    for uuid, state in states.items():
+        served.cluster.nodes[uuid].admin = state
+    answer = await append(served)
+    assert {place.id.datanodeUuid for place in answer.block.locs} == places
 
 
 async def test_behind_a_full_block_the_writer_asks_for_a_new_one() -> None:

@@ -10,7 +10,7 @@ from tests.simulation.engine import walks
 
 FOUND = (
     25, 51, 215, 1_249, 5_062, 5_212, 5_440, 200_191, 7_000_192, 7_000_448, 7_000_530, 7_000_577,
-    7_000_874, 7_200_016, 8_400_201, 8_400_202, 8_500_106, 8_500_680,
+    7_000_874, 7_200_016, 8_400_201, 8_400_202, 8_400_311, 8_500_106, 8_500_680,
 )  # fmt: skip
 """Seeds that once broke an invariant.
 
@@ -40,7 +40,9 @@ successor had come to say so, too: others lost their replicas for those that wer
 machine (likewise). 8400202: news of a replica being written came late, and took the place of the
 report of the final one, which waited for its edits on a standby (likewise). 8500680: news of the
 deletion of an older replica came late, and the new one was forgotten, and ordered to be copied to
-its DataNode for hours (likewise).
+its DataNode for hours (likewise). 8400311: a client
+went on with a block on a DataNode that a former active had said may go, the other of its pipeline
+failed, and that one was taken away (likewise).
 """
 
 
