@@ -13,7 +13,7 @@ from ha.conf.topology import HostPort
 from ha.names import waited_for
 from ha.rpc import errors, java_names, packets
 from ha.rpc.frames import FrameSplitter
-from ha.rpc.packets import CallAnswer
+from ha.rpc.packets import CallAnswer, CallKey
 from ha.security.caller import Role
 from ha.security.own_tls import context_for, falls_back
 
@@ -84,8 +84,11 @@ class RpcConnection:
         user: str | None = None,
         deadline_seconds: float,
         client_id: bytes = CLIENT_ID,
+        ticket: str = "",
     ) -> "RpcConnection":
         """Connect and say who calls (by default, the user of this process).
+
+        ``ticket`` is the server's own word that this process may call for that user.
 
         Raises:
             ConnectFailed: if there is no connection within the deadline.
@@ -105,7 +108,8 @@ class RpcConnection:
             # as one where nothing listens.
             raise errors.ConnectFailed(f"{host!r}:{port} is no address: {failure}") from failure
         wire.send(
-            packets.PREAMBLE + packets.encode_context(client_id, protocol, user or own_user(), None)
+            packets.PREAMBLE
+            + packets.encode_context(client_id, protocol, user or own_user(), None, ticket)
         )
         return cls(protocol, wire)
 
@@ -117,8 +121,12 @@ class RpcConnection:
         *,
         deadline_seconds: float,
         context: str = "",
+        key: CallKey | None = None,
     ) -> M:
         """Call a method and wait for its answer; ``context`` says why, for the server's records.
+
+        ``key`` is that of a call that was made before, perhaps on another connection: a server that
+        has carried it out answers with the result of then.  The caller numbers all or none.
 
         Raises:
             RemoteFault: the server answered with an error.
@@ -126,12 +134,10 @@ class RpcConnection:
             ConnectionLost: the connection is gone; the call may have been carried out.
             MalformedFrame: the server's bytes made no sense.
         """
-        call_id = self._next_call_id
-        self._next_call_id = (call_id + 1) & 0x7FFFFFFF
-        key = packets.CallKey(self._wire.client_id, call_id, 0)
+        key = key or self._next_key()
         data = request.SerializeToString()
         frame = packets.encode_call(key, self._protocol, method, data, context)
-        answer = await self._wire.exchange(call_id, frame, method, deadline_seconds)
+        answer = await self._wire.exchange(key.call_id, frame, method, deadline_seconds)
         return self.finish(answer, response)
 
     def begin(self, method: str, request: Message) -> "asyncio.Future[CallAnswer]":
@@ -144,11 +150,14 @@ class RpcConnection:
         Raises:
             ConnectionLost: the connection is gone; nothing was sent.
         """
+        key = self._next_key()
+        frame = packets.encode_call(key, self._protocol, method, request.SerializeToString())
+        return self._wire.begin(key.call_id, frame, method)
+
+    def _next_key(self) -> CallKey:
         call_id = self._next_call_id
         self._next_call_id = (call_id + 1) & 0x7FFFFFFF
-        key = packets.CallKey(self._wire.client_id, call_id, 0)
-        frame = packets.encode_call(key, self._protocol, method, request.SerializeToString())
-        return self._wire.begin(call_id, frame, method)
+        return CallKey(self._wire.client_id, call_id, 0)
 
     @staticmethod
     def finish(answer: CallAnswer, response: type[M]) -> M:

@@ -6,7 +6,7 @@ The envelope of Hadoop RPC, version 9: what stands before every call and every a
 Names and numbers are those of Hadoop 3.5.0 (RpcHeader, IpcConnectionContext and
 ProtobufRpcEngine2, checked against the descriptors inside hadoop-client-api-3.5.0.jar).
 Optional fields that nobody here reads are left out: protobuf skips what it does not know.
-The design is in hadoop-rpc 3.
+See docs/reference/rpc.md#frames.
 """
 
 from google.protobuf import descriptor as _descriptor
@@ -311,7 +311,10 @@ class IpcConnectionContextProto(_message.Message):
 
     USERINFO_FIELD_NUMBER: _builtins.int
     PROTOCOL_FIELD_NUMBER: _builtins.int
+    NNHATICKET_FIELD_NUMBER: _builtins.int
     protocol: _builtins.str
+    nnhaTicket: _builtins.str
+    """Ours: a NameNode's own word that the caller may act for this user."""
     @_builtins.property
     def userInfo(self) -> Global___UserInformationProto: ...
     def __init__(
@@ -319,10 +322,11 @@ class IpcConnectionContextProto(_message.Message):
         *,
         userInfo: Global___UserInformationProto | None = ...,
         protocol: _builtins.str | None = ...,
+        nnhaTicket: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["protocol", b"protocol", "userInfo", b"userInfo"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["nnhaTicket", b"nnhaTicket", "protocol", b"protocol", "userInfo", b"userInfo"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["protocol", b"protocol", "userInfo", b"userInfo"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["nnhaTicket", b"nnhaTicket", "protocol", b"protocol", "userInfo", b"userInfo"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

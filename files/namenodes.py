@@ -1,0 +1,214 @@
+"""ClientProtocol's calls to the NameNodes of a nameservice, whichever of them is active."""
+
+import asyncio
+import random
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TypeVar
+
+from google.protobuf.message import Message
+
+from files.errors import FilesError, OutcomeUnknown, Refused, Unreachable
+from files.retry_rule import Tries, again, failure_of
+from ha.conf import topology
+from ha.conf.configuration import Configuration
+from ha.conf.topology import HostPort
+from ha.rpc.client import RpcConnection
+from ha.rpc.errors import ConnectFailed, RemoteFault, RpcError
+from ha.rpc.java_names import CLIENT_PROTOCOL
+from ha.rpc.packets import CallKey
+
+M = TypeVar("M", bound=Message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallLimits:
+    """How long a call may take, in seconds."""
+
+    connect_seconds: float = 3.0
+    """A host that is down answers nothing: the other NameNode is asked soon."""
+    attempt_seconds: float = 30.0
+    """An active that stands still keeps its sockets: only this finds it."""
+    total_seconds: float = 120.0
+    """Longer than the session of a dead ZKFC, its fencing and the promotion of another."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.connect_seconds <= self.attempt_seconds <= self.total_seconds:
+            raise ValueError("a connection is a part of an attempt, and that one of the whole")
+
+
+DEFAULT_LIMITS = CallLimits()
+
+
+@dataclass(slots=True)
+class _Place:
+    """A NameNode, and the connection to it that all calls share."""
+
+    address: HostPort
+    opening: asyncio.Task[RpcConnection] | None = None
+    found: str = "was not asked"
+
+
+@dataclass(slots=True)
+class Namenodes:
+    """The NameNodes of one nameservice, for one user; it may be used by many tasks of one loop.
+
+    ``user`` is the user that calls are for (by default, that of this process).  ``ticket`` is the
+    NameNode's own word that this process may act for that user, where the user's name is not
+    believed without one.
+    """
+
+    addresses: Sequence[HostPort]
+    user: str | None = None
+    ticket: str = ""
+    limits: CallLimits = DEFAULT_LIMITS
+    _places: list[_Place] = field(init=False)
+    _current: int = 0
+    _calls: int = 0
+    _closed: bool = False
+    _client_id: bytes = field(default_factory=lambda: uuid.uuid4().bytes)
+
+    def __post_init__(self) -> None:
+        self._places = [_Place(address) for address in self.addresses]
+
+    @classmethod
+    def of(
+        cls,
+        configuration: Configuration,
+        *,
+        nameservice: str | None = None,
+        user: str | None = None,
+        ticket: str = "",
+        limits: CallLimits = DEFAULT_LIMITS,
+    ) -> "Namenodes":
+        """Return the NameNodes that the configuration lists.
+
+        Raises:
+            ConfigurationError: if it does not say which they are.
+        """
+        service = nameservice or topology.nameservice_of(configuration)
+        known = topology.namenodes(configuration, service)
+        return cls([one.rpc for one in known], user=user, ticket=ticket, limits=limits)
+
+    async def __aenter__(self) -> "Namenodes":
+        return self
+
+    async def __aexit__(
+        self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Hang up; calls under way end as if their time were over."""
+        self._closed = True
+        for place in self._places:
+            if place.opening is not None:
+                place.opening.cancel()
+                with suppress(asyncio.CancelledError, RpcError):
+                    await (await place.opening).close()
+
+    async def call(
+        self, method: str, request: Message, response: type[M], *, seconds: float | None = None
+    ) -> M:
+        """Have the active NameNode carry out a call, and return its answer.
+
+        ``seconds`` are for everything, over all attempts.
+
+        Raises:
+            Refused: the NameNode refuses, with one of the kinds in ``files.errors``.
+            Unreachable: none was active in time; the call was not carried out.
+            OutcomeUnknown: an attempt was sent and never answered; it may have been carried out.
+        """
+        loop, patience = asyncio.get_running_loop(), seconds or self.limits.total_seconds
+        until = loop.time() + patience
+        number, tries = self._take_number(), Tries()
+        while not self._closed:
+            at = self._current
+            place = self._places[at]
+            key = CallKey(self._client_id, number, tries.moves + tries.waits)
+            try:
+                return await self._attempt(place, key, method, request, response, until)
+            except (RpcError, RemoteFault) as problem:
+                failure = failure_of(problem)
+                if isinstance(failure, Refused):
+                    raise failure from problem
+                place.found = f"{problem}".partition("\n")[0]
+            step = again(failure, tries, namenodes=len(self._places), chance=random.random())
+            tries = step.tries
+            if step.move and self._current == at:  # else another call has moved already
+                self._current = (at + 1) % len(self._places)
+            if loop.time() + step.seconds >= until:
+                break
+            await asyncio.sleep(step.seconds)
+        raise self._without_result(method, tries, patience)
+
+    async def _attempt(
+        self,
+        place: _Place,
+        key: CallKey,
+        method: str,
+        request: Message,
+        response: type[M],
+        until: float,
+    ) -> M:
+        """Ask one NameNode once, within an attempt's time; raise as ``RpcConnection`` does."""
+        loop = asyncio.get_running_loop()
+        connection = await self._connected(place, until)
+        left = max(0.0, min(self.limits.attempt_seconds, until - loop.time()))
+        try:
+            return await connection.call(method, request, response, deadline_seconds=left, key=key)
+        except RpcError:
+            await connection.close()  # a process that stands still may never read another call
+            raise
+
+    async def _connected(self, place: _Place, until: float) -> RpcConnection:
+        """Return the connection, opened if there is none; many calls may wait for one."""
+        opening = place.opening
+        if opening is None or (opening.done() and _is_of_no_use(opening)):
+            opening = place.opening = asyncio.create_task(
+                RpcConnection.open(
+                    place.address.host,
+                    place.address.port,
+                    protocol=CLIENT_PROTOCOL,
+                    user=self.user,
+                    deadline_seconds=self.limits.connect_seconds,
+                    client_id=self._client_id,
+                    ticket=self.ticket,
+                )
+            )
+            opening.add_done_callback(_is_of_no_use)
+        try:
+            async with asyncio.timeout_at(until):
+                return await asyncio.shield(opening)
+        except TimeoutError as problem:
+            raise ConnectFailed(f"no connection to {place.address} in time") from problem
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if opening.cancelled() and task is not None and not task.cancelling():
+                raise ConnectFailed("this client was closed") from None
+            raise
+
+    def _take_number(self) -> int:
+        number = self._calls
+        self._calls = (number + 1) & 0x7FFFFFFF
+        return number
+
+    def _without_result(self, method: str, tries: Tries, patience: float) -> FilesError:
+        found = "; ".join(f"{place.address}: {place.found}" for place in self._places)
+        if tries.unanswered:
+            return OutcomeUnknown(
+                f"{method} was sent, and no answer came within {patience:g} s: it may have been "
+                f"carried out ({found}). → Look whether it was before you repeat it."
+            )
+        return Unreachable(
+            f"{method} was not carried out: no NameNode was active within {patience:g} s "
+            f"({found}). → nnha status shows why."
+        )
+
+
+def _is_of_no_use(opening: "asyncio.Task[RpcConnection]") -> bool:
+    """Return whether there is no connection; its error counts as read, even if no call waits."""
+    return opening.cancelled() or opening.exception() is not None or opening.result().closed
