@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from hadoop import writable
 from namenode_sim.edits import fields, ops, primitives, values
 from namenode_sim.edits.fields import I16, I32, I64, MODE, RPC_IDS, STRING, TEXT, VINT, VLONG
 
@@ -24,12 +25,12 @@ def _read_token(data: bytes, pos: int) -> tuple[Any, int]:
 
 def _read_key(data: bytes, pos: int) -> tuple[bytes | None, int]:
     """Read the bytes of a master key; the length -1 stands for none."""
-    size, behind = primitives.read_vint(data, pos)
-    return (None, behind) if size == -1 else primitives.read_sized(data, pos, MAX_KEY_BYTES)
+    size, behind = writable.read_vint(data, pos)
+    return (None, behind) if size == -1 else writable.read_sized(data, pos, MAX_KEY_BYTES)
 
 
 def _key(key: bytes | None) -> bytes:
-    return primitives.vint(-1) if key is None else primitives.vint(len(key)) + key
+    return writable.vint(-1) if key is None else writable.vint(len(key)) + key
 
 
 def _read_option(data: bytes, pos: int) -> tuple[tuple[str, str], int]:

@@ -10,6 +10,7 @@ from struct import Struct
 from typing import Any, Final
 
 from ha.invariant import ensure
+from hadoop import writable
 from namenode_sim.edits import ops, primitives
 from namenode_sim.edits.values import Block
 
@@ -43,10 +44,10 @@ I8: Final = number(">b")
 I16: Final = number(">h")
 I32: Final = number(">i")
 I64: Final = number(">q")
-VINT: Final = Field(primitives.read_vint, primitives.vint)
-VLONG: Final = Field(primitives.read_vlong, primitives.vlong)
+VINT: Final = Field(writable.read_vint, writable.vint)
+VLONG: Final = Field(writable.read_vlong, writable.vlong)
 STRING: Final = Field(primitives.read_string, primitives.string)
-TEXT: Final = Field(primitives.read_text, primitives.text)
+TEXT: Final = Field(writable.read_text, writable.text)
 MODE: Final = Field(primitives.read_mode, primitives.mode)
 PERMISSION: Final = Field(primitives.read_permission, primitives.permission)
 RPC_IDS: Final = Field(primitives.read_rpc_ids, primitives.rpc_ids)

@@ -267,6 +267,7 @@ NAMENODE_CORES: Final[dict[str, Core]] = {
     ),
     "edits": Core(
         (
+            "hadoop/writable.py",
             "namenode_sim/edits/admin_codec.py",
             "namenode_sim/edits/attributes.py",
             "namenode_sim/edits/codec.py",

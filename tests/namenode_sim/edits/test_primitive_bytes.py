@@ -5,8 +5,17 @@ from typing import Any
 
 import pytest
 
-from namenode_sim.edits.primitives import (
+from hadoop.writable import (
     MAX_TEXT_BYTES,
+    read_sized,
+    read_text,
+    read_vint,
+    read_vlong,
+    text,
+    vint,
+    vlong,
+)
+from namenode_sim.edits.primitives import (
     blocks,
     compact_blocks,
     mode,
@@ -16,16 +25,9 @@ from namenode_sim.edits.primitives import (
     read_mode,
     read_permission,
     read_rpc_ids,
-    read_sized,
     read_string,
-    read_text,
-    read_vint,
-    read_vlong,
     rpc_ids,
     string,
-    text,
-    vint,
-    vlong,
 )
 from namenode_sim.edits.values import NO_RPC_IDS, Block, Permission, RpcIds
 from tests.namenode_sim.edits import framed_bytes
