@@ -5,7 +5,10 @@ FilesError
 │   ├── NotFound, AlreadyExists, Denied, QuotaExceeded, InSafeMode
 │   └── LeaseLost     the file that was open for writing is no longer this writer's
 ├── Unreachable       no active NameNode was found in time; nothing was carried out
-└── OutcomeUnknown    the call was sent, no answer came; it may have been carried out
+├── OutcomeUnknown    the call was sent, no answer came; it may have been carried out
+├── Unreadable        no replica of a block gave its bytes
+├── Unwritable        no DataNode took the bytes of a block, or the file could not be completed
+└── Unsupported       the file is one that this client cannot read or write
 """
 
 from collections.abc import Mapping
@@ -65,6 +68,18 @@ class Unreachable(FilesError):
 
 class OutcomeUnknown(FilesError):
     """The call was sent, and no answer came in time; it may have been carried out."""
+
+
+class Unreadable(FilesError):
+    """No replica of a block gave the bytes that were asked for."""
+
+
+class Unwritable(FilesError):
+    """No DataNode takes the bytes of a block, or the file cannot be completed."""
+
+
+class Unsupported(FilesError):
+    """The file is erasure-coded or encrypted, which this client cannot read or write."""
 
 
 _KINDS: Final[Mapping[str, type[Refused]]] = {
