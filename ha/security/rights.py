@@ -12,6 +12,8 @@ from typing import Final
 from ha.security.caller import Role
 
 HTTP: Final = "HTTP"
+WEBHDFS: Final = "/webhdfs/v1{path:(/[^?]*)?}"
+"""Of which a handler asks for the right to the call of ClientProtocol that is meant."""
 JOURNALNODE: Final = "JournalNode"
 CLIENT_PROTOCOL: Final = "ClientProtocol"
 NAMENODE_PROTOCOL: Final = "NamenodeProtocol"
@@ -205,6 +207,7 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
         "GET /getJournal": _may(NN, JN, CHECKPOINTER, ADMIN),
     },
 }
+        **{f"{method} {WEBHDFS}": _OPEN for method in ("GET", "PUT", "POST", "DELETE")},
 
 ZNODES: Final[Mapping[str, Mapping[Role, str]]] = {
     name: {ZKFC: "rwcda", ADMIN: "rwcda", OPERATOR: "r"}

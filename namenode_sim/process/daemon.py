@@ -253,11 +253,12 @@ class _Parts:
         self, namenode: NameNode, client_service: ClientService, keeper: Keeper
     ) -> "Sequence[web.RouteDef]":
         # Loaded here, with aiohttp: see _prepare.
-        from namenode_sim.process.fsck_route import FsckRoute
+        from namenode_sim.process.client_routes import client_routes
         from namenode_sim.process.image_routes import image_routes
 
-        fsck = FsckRoute(client_service, keeper.upkeep.redundancy, self.access)
-        return (*image_routes(self.conf, self.storage, namenode), fsck.route())
+        checked = keeper.upkeep.redundancy
+        of_clients = client_routes(self.conf, self.place, client_service, checked, self.access)
+        return (*image_routes(self.conf, self.storage, namenode), *of_clients)
 
     def _namenode(self, gate: Gate, journal: JournalAccess) -> NameNode:
         """Make the NameNode itself, which no other part refers to yet."""

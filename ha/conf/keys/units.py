@@ -86,6 +86,14 @@ def text(value: str) -> str:
     return value.strip()
 
 
+def regular_expression(value: str) -> str:
+    try:
+        re.compile(value.strip())
+    except re.error as error:
+        raise BadValue(f"must be a regular expression: {error}") from error
+    return value.strip()
+
+
 def optional_text(value: str) -> str | None:
     """Return the trimmed value, or None when nothing is configured (empty counts as nothing)."""
     return value.strip() or None

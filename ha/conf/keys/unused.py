@@ -15,7 +15,7 @@ _ONE_LOOP = "one event loop serves all calls, and there are no handler threads t
 _NO_SECONDARY = (
     "nnha has no SecondaryNameNode or BackupNode; the standby or `nnha checkpoint run` merges"
 )
-_NO_WEBHDFS = "nnha serves no WebHDFS"
+_NO_SPNEGO = "nnha knows no Kerberos over HTTP"
 _OWN_ROLLING = (
     "a standby never asks for a roll: the active ends its segment by itself, every "
     "dfs.ha.log-roll.period"
@@ -75,9 +75,8 @@ _REASONS: Mapping[str, str] = {
     "nnha's pages have no filters; its daemons do not start with another "
     "hadoop.http.authentication.type than simple": "hadoop.http.filter.initializers",
     "nnha's pages have no users: they are read-only": "hadoop.http.staticuser.user",
-    _NO_WEBHDFS: """
-        dfs.web.authentication.kerberos.keytab dfs.web.authentication.kerberos.principal
-        dfs.webhdfs.enabled""",
+    _NO_SPNEGO: """
+        dfs.web.authentication.kerberos.keytab dfs.web.authentication.kerberos.principal""",
     _NO_TOKENS: """
         dfs.namenode.delegation.key.update-interval dfs.namenode.delegation.token.max-lifetime
         dfs.namenode.delegation.token.renew-interval""",

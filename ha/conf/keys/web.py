@@ -1,7 +1,7 @@
 """The keys of the page of the whole cluster (``nnha web``)."""
 
 from ha.conf.keys.key import Key, Scope
-from ha.conf.keys.units import host_port, optional_text, words
+from ha.conf.keys.units import flag, host_port, optional_text, regular_expression, words
 
 _G = Scope.GLOBAL
 
@@ -26,4 +26,14 @@ WEB_URL = Key(
     "",
     _G,
     "where people find nnha web; every daemon's first page leads there",
+)
+WEBHDFS = Key(
+    "dfs.webhdfs.enabled", flag, "true", _G, "whether NameNodes and DataNodes serve WebHDFS"
+)
+WEBHDFS_USERS = Key(
+    "dfs.webhdfs.user.provider.user.pattern",
+    regular_expression,
+    "^[A-Za-z_][A-Za-z0-9._-]*[$]?$",
+    _G,
+    "a regular expression that the whole of user.name has to match",
 )

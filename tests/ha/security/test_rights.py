@@ -40,6 +40,7 @@ from namenode_sim.process.listeners import LAST_HOUR
 from namenode_sim.process.refresh_service import refresh_protocols
 from namenode_sim.transfer.image_server import ImageServer
 from namenode_sim.transfer.namenode_protocol import namenode_protocol
+from namenode_sim.webhdfs.route import WebHdfsRoutes
 
 NOTHING: Any = None
 """A protocol is a table of methods; what they work on is not needed to read it."""
@@ -101,6 +102,7 @@ def _pages() -> Iterator[tuple[str, str]]:
         *ImageServer(NOTHING, NOTHING).routes(),
         ImageReceiver(NOTHING, NOTHING).route(),
         FsckRoute(NOTHING, NOTHING, NOTHING).route(),
+        *WebHdfsRoutes(NOTHING, NOTHING, NOTHING, frozenset(), "ns1").routes(),
         *Site("ns1", NOTHING, NOTHING, frozenset()).routes(),
     )
     for route in routes:
@@ -134,7 +136,7 @@ def table() -> dict[Row, frozenset[str]]:
     found = {}
     for line in TABLE.read_text().splitlines():
         if line and not line.startswith("#"):
-            row, _, roles = line.partition(":")
+            row, _, roles = line.rpartition(":")
             face, _, name = row.partition(" ")
             found[face, name] = frozenset(roles.split())
     return found

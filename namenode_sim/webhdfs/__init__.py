@@ -1,0 +1,1 @@
+"""WebHDFS: the calls of ClientProtocol over HTTP, as Hadoop's NamenodeWebHdfsMethods has them."""

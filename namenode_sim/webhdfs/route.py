@@ -1,0 +1,227 @@
+"""Serves WebHDFS: reads a request, asks who may, calls the handler of RPC, answers; with aiohttp.
+
+See docs/webhdfs.md.
+"""
+
+import json
+import re
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+import structlog
+from aiohttp import web
+from google.protobuf.message import Message
+
+from ha.daemon.http import foreign_pages
+from ha.daemon.http.page_access import caller_of
+from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import CLIENT_PROTOCOL
+from ha.rpc.protocol import Call, RpcProtocol
+from ha.security.access_control import AccessControl
+from ha.security.caller import Caller
+from ha.security.decision import Denied
+from ha.security.rights import CLIENT_PROTOCOL as FACE
+from ha.security.rights import WEBHDFS
+from namenode_sim.client_protocol import table
+from namenode_sim.client_protocol.words.errors import FsError, denied, invalid_path, not_found
+from namenode_sim.client_protocol.words.model import Scene
+from namenode_sim.client_protocol.words.paths import is_valid_name
+from namenode_sim.webhdfs import answers, params, redirects, refusals
+from namenode_sim.webhdfs.answers import Asked
+from namenode_sim.webhdfs.operations import Listing, NotServed, Operation, Redirect, asked_for
+
+log = structlog.get_logger()
+
+STATIC_USER: Final = "dr.who"
+"""hadoop.http.staticuser.user: a caller without a name."""
+_HEADERS: Final = {
+    "Cache-Control": "no-cache",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "SAMEORIGIN",
+}
+_JSON: Final = "application/json"
+_BYTES: Final = "application/octet-stream"
+
+
+@dataclass(frozen=True, slots=True)
+class WebHdfsRoutes:
+    """WebHDFS of one NameNode.
+
+    ``protocol`` is ClientProtocol as RPC serves it, ``scene`` gives what a call may look at.
+    ``names``: under which it may be asked.  ``address`` is how DataNodes reach the NameNodes: the
+    nameservice, or host and port.
+    """
+
+    protocol: RpcProtocol
+    scene: Callable[[Call], Scene]
+    access: AccessControl | None
+    names: frozenset[str]
+    address: str
+    user_pattern: str = params.USER_PATTERN
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.get(WEBHDFS, self._handle, allow_head=False),
+            web.put(WEBHDFS, self._handle, expect_handler=_no_body_wanted),
+            web.post(WEBHDFS, self._handle, expect_handler=_no_body_wanted),
+            web.delete(WEBHDFS, self._handle),
+        ]
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        try:
+            return await self._answer(request)
+        except (FsError, RemoteFault) as error:
+            return refused(error.java_class, error.message)
+        except Exception as error:
+            log.exception("webhdfs.failed", op=request.query_string)
+            return refused(refusals.RUNTIME_EXCEPTION, f"{type(error).__name__}: {error}")
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        foreign = foreign_pages.refusal(request.method, request.headers, self.names)
+        if foreign is not None:
+            raise denied(foreign)
+        raw, _, query_text = request.raw_path.partition("?")
+        query = params.query_of(query_text)
+        if not raw.startswith(redirects.PREFIX):  # with a host in it, or spelled in percent signs
+            raise refusals.illegal(f"The address must begin with {redirects.PREFIX}/")
+        path = params.path_of(raw.removeprefix(redirects.PREFIX))
+        user, caller = await self._user(request, query)
+        client = f"DFSClient_{secrets.randbits(63)}"
+        row, asked = asked_for(request.method, query, path, user, client)
+        if self.access is not None and caller is not None:
+            refusal = self.access.refusal(caller, "webhdfs", FACE, row.call)
+            if refusal is not None:
+                raise denied(refusal.reason)
+        call = _Caller(self, user, request.remote or "")
+        match row:
+            case NotServed():
+                raise FsError(row.java_class, f"{asked.op} is not served: {row.why}")
+            case Listing():
+                return await _streamed(request, asked, call)
+            case Redirect():
+                return await self._sent_on(request, asked, row, call)
+            case Operation():
+                answer = await call.send(row.call, row.request(asked))
+                return _shown(row.answer(answer, asked))
+
+    async def _user(self, request: web.Request, query: params.Query) -> tuple[str, Caller | None]:
+        """Return the user that a request is for, and the caller; refuse as RPC would at its start.
+
+        Raises:
+            FsError: if the caller may not act under that name.
+        """
+        if params.value_of("doas", query) is not None:
+            raise FsError(
+                refusals.AUTHORIZATION, "no user may act for another here: leave out doas"
+            )
+        named = params.value_of("user.name", query)
+        if named is not None and not re.fullmatch(self.user_pattern, named):
+            reason = f'Invalid value: "{named}" does not belong to the domain {self.user_pattern}'
+            raise refusals.invalid_value("user.name", reason)
+        if self.access is None:
+            return named or STATIC_USER, None
+        caller = await self.access.named(caller_of(self.access, request.transport))
+        wanted = named or caller.name or STATIC_USER
+        found = self.access.claimed(caller, wanted, None, FACE)
+        if isinstance(found, Denied):
+            raise denied(found.reason)
+        return found.name, found
+
+    async def _sent_on(
+        self, request: web.Request, asked: Asked, row: Redirect, call: "_Caller"
+    ) -> web.Response:
+        """Send a caller on to a DataNode; the NameNode checks as much as Hadoop's does."""
+        if not is_valid_name(asked.path):
+            raise invalid_path(asked.path)
+        node = None
+        if row.looks:
+            info = await call("getFileInfo", src=asked.path)
+            if not info.HasField("fs"):
+                raise not_found(f"File {asked.path} not found.")
+            offset = redirects.checked_offset(asked, info.fs)
+            found = await call("getBlockLocations", src=asked.path, offset=offset, length=1)
+            node = redirects.with_replica(asked, call.scene(), found.locations)
+        else:
+            await call("getServerDefaults")
+        node = node or redirects.to_write_to(asked, call.scene())
+        secure = request.transport is not None and bool(
+            request.transport.get_extra_info("ssl_object")
+        )
+        own = {"namenoderpcaddress": self.address}
+        where = redirects.location(asked, node, own, secure=secure)
+        if asked.values["noredirect"]:
+            return _shown({"Location": where})
+        return web.Response(
+            status=HTTPStatus.TEMPORARY_REDIRECT,
+            headers={**_HEADERS, "Location": where, "Content-Type": _BYTES},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Caller:
+    """Calls ClientProtocol for one request, by the handlers of RPC and for one user."""
+
+    served: WebHdfsRoutes
+    user: str
+    host: str
+
+    async def __call__(self, name: str, **fields: object) -> answers.Answer:
+        return await self.send(name, table.request_of(name)(**fields))
+
+    async def send(self, name: str, request: Message) -> answers.Answer:
+        return await self.served.protocol.methods[name].handle(self._call(name), request)
+
+    def scene(self) -> Scene:
+        return self.served.scene(self._call("getFileInfo"))
+
+    def _call(self, name: str) -> Call:
+        return Call(CLIENT_PROTOCOL, name, b"", -2, -1, self.user, None, self.host)
+
+
+async def _streamed(request: web.Request, asked: Asked, call: _Caller) -> web.StreamResponse:
+    """Answer with a whole directory, page after page; one that fails later cuts the answer off."""
+    found = answers.page(await _page(call, asked, b""), asked)
+    answer = web.StreamResponse(headers={**_HEADERS, "Content-Type": _JSON})
+    await answer.prepare(request)
+    await answer.write(b'{"FileStatuses":{"FileStatus":[\n')
+    while True:
+        lines = [json.dumps(answers.status(one)) for one in found.partialListing]
+        more = found.remainingEntries and lines
+        await answer.write((",\n".join(lines) + (",\n" if more else "\n]}}\n")).encode())
+        if not more:
+            return answer
+        try:
+            last = found.partialListing[-1].path
+            found = answers.page(await _page(call, asked, last), asked)
+        except (FsError, RemoteFault) as error:
+            log.info("webhdfs.listing_cut_off", path=asked.path, why=str(error))
+            if request.transport is not None:
+                request.transport.abort()
+            return answer
+
+
+async def _page(call: _Caller, asked: Asked, after: bytes) -> answers.Answer:
+    return await call("getListing", src=asked.path, startAfter=after, needLocation=False)
+
+
+async def _no_body_wanted(_: web.Request) -> None:
+    """Let a client wait that asks whether to send its data: they are for a DataNode."""
+
+
+def _shown(told: answers.Json | None) -> web.Response:
+    if told is None:
+        return web.Response(headers={**_HEADERS, "Content-Type": _BYTES})
+    return web.Response(text=json.dumps(told), headers={**_HEADERS, "Content-Type": _JSON})
+
+
+def refused(java_class: str, message: str) -> web.Response:
+    """Return the answer that is a Java exception."""
+    return web.Response(
+        status=refusals.status_of(java_class),
+        text=refusals.as_json(java_class, message),
+        headers={**_HEADERS, "Content-Type": _JSON},
+    )

@@ -1,0 +1,71 @@
+"""A NameNode in memory that is asked over WebHDFS."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+from urllib.parse import quote, urlencode
+
+import aiohttp
+from yarl import URL
+
+from ha.daemon.http.endpoint import Endpoint
+from ha.security.access_control import AccessControl
+from namenode_sim.webhdfs.route import WebHdfsRoutes
+from tests.namenode_sim.client_protocol.namenode_in_memory import SUPERUSER, Served
+
+Json: TypeAlias = Any
+NAMES = frozenset({"localhost"})
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    status: int
+    headers: Any
+    text: str
+
+    @property
+    def json(self) -> Json:
+        return json.loads(self.text)
+
+    @property
+    def refusal(self) -> tuple[int, str]:
+        """The status and the exception's simple name."""
+        return self.status, self.json["RemoteException"]["exception"]
+
+    @property
+    def message(self) -> str:
+        return str(self.json["RemoteException"]["message"])
+
+
+@dataclass(frozen=True, slots=True)
+class WebClient:
+    session: aiohttp.ClientSession
+    port: int
+
+    async def ask(self, method: str, path: str, op: str, **query: object) -> Answered:
+        named = {"user.name": SUPERUSER, **query}
+        given = {key.replace("_", "."): value for key, value in named.items() if value is not None}
+        return await self.raw(method, f"/webhdfs/v1{quote(path)}?{urlencode({'op': op, **given})}")
+
+    async def raw(self, method: str, target: str, **headers: str) -> Answered:
+        url = URL(f"http://127.0.0.1:{self.port}{target}", encoded=True)
+        async with self.session.request(
+            method, url, allow_redirects=False, headers=headers
+        ) as answer:
+            return Answered(answer.status, answer.headers, await answer.text())
+
+
+@asynccontextmanager
+async def web_client(
+    served: Served, access: AccessControl | None = None
+) -> AsyncIterator[WebClient]:
+    routes = WebHdfsRoutes(served.face.protocol(), served.face.scene, access, NAMES, "ns1")
+    endpoint = Endpoint(status=dict, healthy=lambda: None, access=access, routes=routes.routes)
+    port = await endpoint.start("127.0.0.1", 0)
+    try:
+        async with aiohttp.ClientSession() as session:
+            yield WebClient(session, port)
+    finally:
+        await endpoint.stop()
