@@ -76,11 +76,30 @@ def _letters(text: str, start: int) -> Iterator[tuple[int, str]]:
 
 
 def pattern_of(component: str) -> re.Pattern[str] | None:
-    r"""Return what the names that match this part of a path look like; None where it is a name.
+    """Return what the names that match this part of a path look like; None where it is a name.
 
     Raises:
         BadPath: brackets or braces are not closed, or a backslash is the last character.
     """
+    text, wild = _translated(component)
+    return _compiled(component, text, re.DOTALL) if wild else None
+
+
+def matcher(pattern: str, *, any_case: bool) -> re.Pattern[str]:
+    """Return what matches a whole name; ``any_case``: in capitals or not.  Raises BadPath."""
+    flags = re.DOTALL | re.IGNORECASE if any_case else re.DOTALL
+    return _compiled(pattern, _translated(pattern)[0], flags)
+
+
+def _compiled(pattern: str, text: str, flags: int) -> re.Pattern[str]:
+    try:
+        return re.compile(text, flags)
+    except re.error as wrong:
+        raise BadPath(f"{pattern!r} is no pattern: {wrong}") from wrong
+
+
+def _translated(component: str) -> tuple[str, bool]:
+    """Return a regular expression, and whether it is more than a name."""
     made: list[str] = []
     depth, at, wild = 0, 0, False
     while at < len(component):
@@ -110,11 +129,8 @@ def pattern_of(component: str) -> re.Pattern[str] | None:
                 made.append(re.escape(letter))
         at += 1
     if depth:
-        raise BadPath(f"{component!r}: a brace is not closed. Write \\{{ for the character itself.")
-    try:
-        return re.compile("".join(made), re.DOTALL) if wild else None
-    except re.error as wrong:
-        raise BadPath(f"{component!r} is no pattern: {wrong}") from wrong
+        raise BadPath(f"{component!r}: a brace is not closed. Write \\{{ for the character.")
+    return "".join(made), wild
 
 
 def _set(component: str, first: int) -> tuple[int, str]:
@@ -131,13 +147,18 @@ def _set(component: str, first: int) -> tuple[int, str]:
         made[-1] = made[-1] or re.escape(component[at : at + 1])
         at += 1
     if at >= len(component):
-        raise BadPath(f"{component!r}: a bracket is not closed. Write \\[ for the character itself.")
+        raise BadPath(f"{component!r}: a bracket is not closed. Write \\[ for the character.")
     return at, "".join((*made, "]"))
 
 
 def unquoted(component: str) -> str:
     """Return a name without the backslashes that kept its characters from being a pattern."""
     return re.sub(r"\\(.)", r"\1", component, flags=re.DOTALL)
+
+
+def quoted(name: str) -> str:
+    """Return a name as a pattern that matches it alone."""
+    return re.sub(r"([\\*?\[{])", r"\\\1", name)
 
 
 def parts_of(path: str) -> Sequence[str]:

@@ -42,8 +42,8 @@ def parsed(text: str) -> Mode:
     read = [Clause(one[1], one[2][-1], one[3]) for one in clauses if one is not None and one[3]]
     if len(read) != len(clauses):
         raise BadMode(
-            f"{text!r} is no mode. Write three octal digits (755), four with the sticky bit (1777), "
-            "or clauses such as u=rwx,g+w,o-x,+t."
+            f"{text!r} is no mode. Write three octal digits (755), four with the sticky bit "
+            "(1777), or clauses such as u=rwx,g+w,o-x,+t."
         )
     return read
 
@@ -62,13 +62,13 @@ def applied(mode: Mode, before: int, *, directory: bool) -> int:
         for letter in classes:
             shift = _SHIFTS[letter]
             had = now >> shift & 7
-            now = now & ~(7 << shift) | _combined(clause, had, run) << shift
+            now = now & ~(7 << shift) | _combined(clause, had, run=run) << shift
         if "o" in classes:
             now = _with_sticky(clause, now)
     return now
 
 
-def _combined(clause: Clause, had: int, run: bool) -> int:
+def _combined(clause: Clause, had: int, *, run: bool) -> int:
     bits = 0
     for letter in clause.letters.replace("t", ""):
         # X is an x only where something may be run, or where this class could already.

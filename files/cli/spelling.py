@@ -45,7 +45,7 @@ class Spelling:
             return self.prefix + found
         if self.path.startswith("/"):
             return found
-        home, parts = self.home.strip("/").split("/"), found.strip("/").split("/")
+        home, parts = self.home[1:].split("/"), found[1:].split("/") if found != "/" else []
         same = 0
         while same < min(len(home), len(parts)) and home[same] == parts[same]:
             same += 1
@@ -61,18 +61,20 @@ def spelt(text: str, user: str, nameservice: str) -> Spelling:
     home = f"/user/{user}"
     if not text:
         raise BadPath("A path is empty. Write / for the root, or . for your home directory.")
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise BadPath("this name is not UTF-8, and names in HDFS are.")
     found = _URI.fullmatch(text)
     if found is None:
         return Spelling(text, home)
     scheme, authority, path = found.groups()
     if scheme.lower() != "hdfs":
         raise BadPath(
-            f"{text}: this command knows hdfs: only, and not {scheme}:. Hadoop's own client reads "
+            f"this command knows hdfs: only, and not {scheme}:. Hadoop's own client reads "
             "other file systems: nnha dfs"
         )
     if authority and authority != nameservice:
         raise BadPath(
-            f"{text}: the configuration is about the nameservice {nameservice}, and not about "
+            f"the configuration is about the nameservice {nameservice}, and not about "
             f"{authority}. Leave hdfs://{authority} out, or name the other one's with -ns or "
             "--conf-dir."
         )

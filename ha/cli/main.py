@@ -127,7 +127,27 @@ COMMANDS: Mapping[str, Entry] = {
     ),
     "backup": Entry("spark.backup.command:backup", "Back up a cluster's metadata, and restore it."),
     "oiv": Entry("namenode_sim.oiv.command:oiv", "View an fsimage offline.", logs=False),
-    "dfs": Entry("deploy.local.demo.dfs:dfs", "Hadoop's own file system shell."),
+    "fs": Entry(
+        "files.cli.group:fs",
+        "Work with files, without a JVM.",
+        logs=False,
+        parts={
+            "ls": Entry("files.cli.listing:ls", "List files and directories.", logs=False),
+            "cat": Entry("files.cli.reading:cat", "Print files."),
+            "tail": Entry("files.cli.reading:tail", "Print the end of a file, and follow it."),
+            "get": Entry("files.cli.copies:get", "Copy from HDFS to this machine."),
+            "put": Entry("files.cli.copies:put", "Copy from this machine into HDFS."),
+            "mkdir": Entry("files.cli.changes:mkdir", "Make directories.", logs=False),
+            "rm": Entry("files.cli.removal:rm", "Move to the trash, or delete.", logs=False),
+            "mv": Entry("files.cli.changes:mv", "Move and rename.", logs=False),
+            "stat": Entry("files.cli.listing:stat", "Show facts by a format.", logs=False),
+            "du": Entry("files.cli.listing:du", "Show how many bytes are where.", logs=False),
+            "find": Entry("files.cli.listing:find", "Find by name, type, depth.", logs=False),
+            "chmod": Entry("files.cli.changes:chmod", "Change permissions.", logs=False),
+            "chown": Entry("files.cli.changes:chown", "Change owner and group.", logs=False),
+        },
+    ),
+    "dfs": Entry("deploy.local.demo.dfs:dfs", "Hadoop's own file system shell, on a JVM."),
     "completion": Entry(
         "ha.console.completion:completion", "Print a shell's completion script.", logs=False
     ),

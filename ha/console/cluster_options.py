@@ -17,8 +17,9 @@ from ha.console.exit_codes import OUTCOME_UNKNOWN, USAGE
 from ha.console.options import configuration as configuration_options
 from ha.console.options import timeout_option
 from ha.console.output import FORMATS, NotWritten, plain, show
-from ha.console.own_certificate import call_under_certificate
+from ha.console.own_certificate import PEOPLE, call_under_certificate
 from ha.console.result import Code, CommandOutcome, Ended, Ending
+from ha.security.caller import Role
 
 AUDITED: Final = frozenset(
     {"pause", "resume", "drain", "switchover", "failover"}
@@ -60,12 +61,17 @@ class ClusterCommand:
 
 
 def about_a_cluster(
-    command: str, *, timeout_seconds: float | None, formats: tuple[str, ...] = FORMATS
+    command: str,
+    *,
+    timeout_seconds: float | None,
+    formats: tuple[str, ...] = FORMATS,
+    roles: tuple[Role, ...] = PEOPLE,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add --conf-dir, -D, -ns, -o and --timeout; the function gets them as ``place``.
 
     ``timeout_seconds`` is the default of --timeout: how long a process may take to answer; None for
-    a command that asks no process. A configuration that cannot be used ends the command with exit
+    a command that asks no process. It calls under the certificate of the first of ``roles`` that
+    this user can read. A configuration that cannot be used ends the command with exit
     code 2, shown in the format that -o asks for.
     """
 
@@ -86,7 +92,7 @@ def about_a_cluster(
         ) -> None:
             try:
                 configuration = load_configuration(conf_dir, overrides)
-                call_under_certificate(configuration)
+                call_under_certificate(configuration, *roles)
                 name = nameservice or nameservice_of(configuration)
                 for warning in configuration.warnings:
                     click.echo(f"warning: {warning}", err=True)

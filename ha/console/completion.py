@@ -3,6 +3,7 @@
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
@@ -14,6 +15,21 @@ from ha.console.exit_codes import DONE
 
 VARIABLE = "_NNHA_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
+_FOR_PATHS: Final = {
+    "bash": (
+        "COMPREPLY+=($value)",
+        """printf -v value %q "$value"
+            COMPREPLY+=("$value")
+            [[ $value == */ ]] && compopt -o nospace""",
+    ),
+    "zsh": (
+        "compadd -U -V unsorted -a completions",
+        """compadd -U -V unsorted -S '' -- ${(M)completions:#*/}
+        compadd -U -V unsorted -- ${completions:#*/}""",
+    ),
+    "fish": ('string split ","', 'string split -m 1 ","'),
+}
+"""What click's scripts lack for names of files: blanks and commas in them, and no blank after /."""
 
 
 @click.command()
@@ -30,7 +46,7 @@ def completion(*, shell: str) -> None:
     if found is None:
         raise click.ClickException(f"this version of click knows no {shell}")
     root = click.get_current_context().find_root().command
-    click.echo(found(root, {}, "nnha", VARIABLE).source())
+    click.echo(found(root, {}, "nnha", VARIABLE).source().replace(*_FOR_PATHS[shell]))
     sys.exit(DONE)
 
 

@@ -27,6 +27,9 @@ PACKET_SIZE = Key(
     "dfs.client-write-packet-size", _int, "65536", _G, "bytes from client to DataNode"
 )
 BUFFER_SIZE = Key("io.file.buffer.size", _int, "4096", _G, "of a client's streams")
+UMASK = Key(
+    "fs.permissions.umask-mode", text, "022", _G, "what nnha fs takes from the rights of new files"
+)
 TRASH_INTERVAL = Key(
     "fs.trash.interval",
     _count,

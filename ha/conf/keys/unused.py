@@ -56,8 +56,6 @@ _REASONS: Mapping[str, str] = {
         dfs.namenode.kerberos.principal.pattern hadoop.caller.context.enabled
         io.compression.codecs io.serializations ipc.client.connection.maxidletime
         ipc.client.fallback-to-simple-auth-allowed ipc.client.idlethreshold ipc.client.kill.max""",
-    "clients apply their umask before they call; the NameNode would for WebHDFS only, which "
-    "nnha does not serve": "fs.permissions.umask-mode",
     _NO_KERBEROS: """
         dfs.journalnode.kerberos.internal.spnego.principal dfs.journalnode.kerberos.principal
         dfs.journalnode.keytab.file dfs.namenode.kerberos.internal.spnego.principal

@@ -58,6 +58,7 @@ CHANGING: Final[Sequence[Sequence[str]]] = (
 NOT_PLAYED: Final = {
     "backup": "it says nothing of daemons' states",
     "datanodes": "the cluster has none yet",
+    "fs": "the cluster has no DataNodes yet",
     "fsck": "the cluster has no files yet",
     "probe": "asks one daemon for one page; its tests ask all of them",
     "zkfc": "a daemon; the cluster runs it",
