@@ -1,7 +1,7 @@
 """Writes one block to a pipeline of DataNodes, and goes on without those that fail."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -10,7 +10,7 @@ from files.errors import Unwritable
 from files.namenodes import Namenodes
 from files.pipeline import NodeFailed, Pipeline, Place, WriteLimits
 from files.window import Sent, Window
-from hadoop.blocks import Checksum
+from hadoop.blocks import Checksum, ChecksumType
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
@@ -27,18 +27,30 @@ _RECOVERY: Final = {
     Stage.PIPELINE_CLOSE: Stage.PIPELINE_CLOSE_RECOVERY,
 }
 """How a pipeline goes on, by what it was doing when it failed."""
+_PACKET_HEADER_BYTES: Final = 33
 
 
 @dataclass(frozen=True, slots=True)
 class OpenFile:
-    """The file that a block is of, as its writer has it open."""
+    """A file as its writer has it open, under the lease of ``client``."""
 
     namenodes: Namenodes
     path: str
-    status: hdfs.HdfsFileStatusProto
-    checksum: Checksum
     client: str
+    status: hdfs.HdfsFileStatusProto
+    defaults: hdfs.FsServerDefaultsProto
     limits: WriteLimits
+
+    @property
+    def checksum(self) -> Checksum:
+        """How the bytes of new blocks are checked."""
+        return Checksum(ChecksumType(self.defaults.checksumType), self.defaults.bytesPerChecksum)
+
+    @property
+    def packet_bytes(self) -> int:
+        """How many bytes go into a packet: whole chunks, with their checksums."""
+        chunk, room = self.checksum, self.defaults.writePacketSize - _PACKET_HEADER_BYTES
+        return max(1, room // (chunk.bytes_per_chunk + chunk.size)) * chunk.bytes_per_chunk
 
 
 @dataclass(slots=True)
@@ -53,7 +65,7 @@ class BlockWriter:
     _pipeline: Pipeline | None = None
     _seqno: int = 0
     _failures: int = 0
-    _acked_at_failure: int = field(default=-1)
+    _acked_at_failure: int = -1
 
     @property
     def name(self) -> hdfs.ExtendedBlockProto:
@@ -160,26 +172,21 @@ class BlockWriter:
     async def _renew(self, stage: pb.OpWriteBlockProto.BlockConstructionStage.ValueType) -> None:
         """Give the block a new stamp with its pipeline: replicas left out keep the old one."""
         file = self.file
-        fresh = await file.namenodes.call(
-            "updateBlockForPipeline",
-            calls.UpdateBlockForPipelineRequestProto(block=self.name, clientName=file.client),
-            calls.UpdateBlockForPipelineResponseProto,
+        fresh = await file.namenodes.ask(
+            calls.UpdateBlockForPipelineResponseProto, block=self.name, clientName=file.client
         )
         self.located.blockToken.CopyFrom(fresh.block.blockToken)
         renewed = hdfs.ExtendedBlockProto()
         renewed.CopyFrom(self.name)
         renewed.generationStamp = fresh.block.b.generationStamp
         self._pipeline = await self._opened(stage, renewed.generationStamp)
-        await file.namenodes.call(
-            "updatePipeline",
-            calls.UpdatePipelineRequestProto(
-                clientName=file.client,
-                oldBlock=self.name,
-                newBlock=renewed,
-                newNodes=[place.node.id for place in self.places],
-                storageIDs=[place.storage for place in self.places],
-            ),
+        await file.namenodes.ask(
             calls.UpdatePipelineResponseProto,
+            clientName=file.client,
+            oldBlock=self.name,
+            newBlock=renewed,
+            newNodes=[place.node.id for place in self.places],
+            storageIDs=[place.storage for place in self.places],
         )
         self.located.b.generationStamp = renewed.generationStamp
 
@@ -190,6 +197,9 @@ class BlockWriter:
         block = hdfs.ExtendedBlockProto()
         block.CopyFrom(self.name)
         block.numBytes = file.status.blocksize
+        checksum = pb.ChecksumProto(
+            type=file.defaults.checksumType, bytesPerChecksum=file.defaults.bytesPerChecksum
+        )
         request = pb.OpWriteBlockProto(
             header=pb.ClientOperationHeaderProto(
                 baseHeader=pb.BaseHeaderProto(block=block, token=self.located.blockToken),
@@ -201,10 +211,7 @@ class BlockWriter:
             minBytesRcvd=self.window.acked,
             maxBytesRcvd=self.window.sent,
             latestGenerationStamp=stamp,
-            requestedChecksum=pb.ChecksumProto(
-                type=hdfs.ChecksumTypeProto.ValueType(file.checksum.kind),
-                bytesPerChecksum=file.checksum.bytes_per_chunk,
-            ),
+            requestedChecksum=checksum,
             storageType=first.kind,
             targetStorageTypes=[place.kind for place in rest],
             storageId=first.storage,

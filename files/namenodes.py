@@ -20,6 +20,7 @@ from ha.rpc.client import RpcConnection
 from ha.rpc.errors import ConnectFailed, RemoteFault, RpcError
 from ha.rpc.java_names import CLIENT_PROTOCOL
 from ha.rpc.packets import CallKey
+from hadoop.proto import client_namenode_pb2 as calls
 
 M = TypeVar("M", bound=Message)
 
@@ -144,6 +145,15 @@ class Namenodes:
                 break
             await asyncio.sleep(step.seconds)
         raise self._without_result(method, tries, patience)
+
+    async def ask(self, response: type[M], *, seconds: float | None = None, **fields: object) -> M:
+        """Make the call that ``response`` answers, with these fields of its request.
+
+        Raises as ``call``.
+        """
+        stem = response.DESCRIPTOR.name.removesuffix("ResponseProto")
+        request = getattr(calls, f"{stem}RequestProto")(**fields)
+        return await self.call(stem[0].lower() + stem[1:], request, response, seconds=seconds)
 
     async def _attempt(
         self,

@@ -134,20 +134,17 @@ class Reader:
         if not damaged or (len(damaged) == len(block.locs) and len(damaged) > 1):
             return
         storages = dict(zip(map(address_of, block.locs), block.storageIDs, strict=False))
-        bad = hdfs.LocatedBlockProto()
-        bad.CopyFrom(block)
-        bad.ClearField("locs")
-        bad.ClearField("storageIDs")
-        bad.ClearField("storageTypes")
-        bad.ClearField("isCached")
-        bad.locs.extend(damaged)
-        bad.storageIDs.extend(storages.get(address_of(node), "") for node in damaged)
+        bad = hdfs.LocatedBlockProto(
+            b=block.b,
+            offset=block.offset,
+            locs=damaged,
+            corrupt=True,
+            blockToken=block.blockToken,
+            storageIDs=[storages.get(address_of(node), "") for node in damaged],
+        )
         with suppress(FilesError):  # the DataNode's own scanner finds it, too
-            await self.namenodes.call(
-                "reportBadBlocks",
-                calls.ReportBadBlocksRequestProto(blocks=[bad]),
-                calls.ReportBadBlocksResponseProto,
-                seconds=self.limits.packet_seconds,
+            await self.namenodes.ask(
+                calls.ReportBadBlocksResponseProto, blocks=[bad], seconds=self.limits.packet_seconds
             )
 
     # Locations.
@@ -175,10 +172,8 @@ class Reader:
     async def _locate(self, offset: int) -> hdfs.LocatedBlocksProto:
         """Ask where the blocks from ``offset`` on are, and check that they are still the same."""
         before = self._known(offset)
-        answer = await self.namenodes.call(
-            "getBlockLocations",
-            calls.GetBlockLocationsRequestProto(src=self.path, offset=offset, length=_AHEAD_BYTES),
-            calls.GetBlockLocationsResponseProto,
+        answer = await self.namenodes.ask(
+            calls.GetBlockLocationsResponseProto, src=self.path, offset=offset, length=_AHEAD_BYTES
         )
         self._located = answer.locations
         if self._located.HasField("ecPolicy") or self._located.HasField("fileEncryptionInfo"):

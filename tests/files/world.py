@@ -35,6 +35,7 @@ class World:
     namenode: NameNode
     client: Namenodes
     folder: Path
+    hang_up: Callable[[], object]
     datanodes: list[DataNode] = field(default_factory=list)
     meddle: Meddle | None = None
     asked: list[str] = field(default_factory=list)
@@ -50,10 +51,6 @@ class World:
             for path in self.folder.rglob("finalized/**/blk_*")
             if not path.name.endswith(".meta")
         )
-
-    def datanode_at(self, address: str) -> DataNode:
-        """Return the DataNode with this transfer address."""
-        return next(one for one in self.datanodes if address.endswith(f":{one.status()['data']}"))
 
 
 async def put(
@@ -92,7 +89,7 @@ async def world(folder: Path, datanodes: int = 3) -> AsyncIterator[World]:
         stack.push_async_callback(server.stop)
         client = Namenodes([HostPort("127.0.0.1", port)], user=memory.SUPERUSER, limits=LIMITS)
         await stack.enter_async_context(client)
-        made = World(namenode, client, folder)
+        made = World(namenode, client, folder, server.abort_connections)
 
         def through(handle: Handle) -> Handle:
             async def call(of: Call, request: Message) -> Message:

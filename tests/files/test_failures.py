@@ -1,0 +1,321 @@
+"""DataNodes that fail while a file is written or read, and lost answers of the NameNode."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from google.protobuf.message import Message
+
+from files.errors import NotFound, OutcomeUnknown, Unreadable, Unwritable
+from files.pipeline import WriteLimits
+from files.read import Reader
+from files.replica import ReadLimits
+from files.write import DEFAULT_LIMITS, Writer
+from ha.rpc.protocol import Call
+from hadoop.proto import hdfs_types_pb2 as hdfs
+from tests.files.cuts import Door, door
+from tests.files.world import MIB, Handle, World, get, noise, put, world
+from tests.namenode_sim.datanode_protocol.served import seen
+
+DATA = noise(2 * MIB + 77_777)
+LATER = 300_000
+NOTHING = Door(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """When the DataNode in a place of the first pipeline is cut off."""
+
+    place: int = 0
+    after: int | None = None
+    at_end: bool = False
+    passed: bool = False
+
+
+CUTS = {
+    f"{when}, DataNode {place}": replace(cut, place=place)
+    for place in range(3)
+    for when, cut in {
+        "while it is set up": Cut(after=0),
+        "in the middle": Cut(after=LATER),
+        "before the last packet": Cut(at_end=True),
+        "after the last packet": Cut(at_end=True, passed=True),
+    }.items()
+}
+
+
+@asynccontextmanager
+async def doors(made: World, of: Door = NOTHING) -> AsyncIterator[dict[int, Door]]:
+    """Put a door in front of each DataNode; the NameNode's answers name the doors."""
+    async with AsyncExitStack() as stack:
+        nodes = made.namenode.cluster.nodes.values()
+        ports = [int(one.id.transfer_address.rpartition(":")[2]) for one in nodes]
+        found = {
+            port: await stack.enter_async_context(door(replace(of, target=port))) for port in ports
+        }
+
+        async def renamed(handle: Handle, call: Call, request: Message) -> Message:
+            answer = await handle(call, request)
+            for block in _located(answer):
+                for node in block.locs:
+                    at = found.get(node.id.xferPort)
+                    node.id.xferPort = at.port if at is not None else node.id.xferPort
+            return answer
+
+        made.meddle = renamed
+        yield found
+
+
+def _located(answer: Message) -> list[hdfs.LocatedBlockProto]:
+    block, locations = getattr(answer, "block", None), getattr(answer, "locations", None)
+    if isinstance(block, hdfs.LocatedBlockProto):
+        return [block]
+    return list(locations.blocks) if locations is not None else []
+
+
+@pytest.mark.parametrize("name", CUTS)
+async def test_a_file_is_written_whole_without_a_datanode(tmp_path: Path, name: str) -> None:
+    cut = CUTS[name]
+    async with world(tmp_path) as made, doors(made) as found:
+        before = made.meddle
+        chosen: list[Door] = []
+
+        async def choose(handle: Handle, call: Call, request: Message) -> Message:
+            assert before is not None
+            answer = await before(handle, call, request)
+            if call.method == "addBlock" and not chosen:
+                port = _located(answer)[0].locs[cut.place].id.xferPort
+                one = next(one for one in found.values() if one.port == port)
+                one.after, one.at_end, one.passed = cut.after, cut.at_end, cut.passed
+                chosen.append(one)
+            return answer
+
+        made.meddle = choose
+        await put(made.client, "/f", DATA)
+        assert chosen[0].deeds == 1
+        assert await get(made.client, "/f") == DATA
+        gone_on = "abandonBlock" if cut.after == 0 else "updatePipeline"
+        assert made.asked.count(gone_on) == 1
+
+
+async def test_an_append_goes_on_without_a_datanode(tmp_path: Path) -> None:
+    async with world(tmp_path) as made:
+        await put(made.client, "/f", DATA[:1000])
+        async with doors(made, Door(0, after=0, most_deeds=1)) as found:
+            first = next(iter(found.values()))
+            for one in found.values():
+                one.most_deeds = int(one is first)
+            async with await Writer.append(made.client, "/f") as writer:
+                await writer.write(DATA[1000:])
+            assert first.deeds == 1
+        made.meddle = None
+        assert await get(made.client, "/f") == DATA
+
+
+async def _written(writer: Writer, data: bytes) -> None:
+    await writer.write(data)
+    await writer.close()
+
+
+async def _read_into(got: bytearray, parts: AsyncIterator[bytes]) -> None:
+    async for part in parts:
+        got += part
+
+
+async def test_without_datanodes_the_file_stays_open_and_that_is_said(tmp_path: Path) -> None:
+    async with world(tmp_path) as made, doors(made, Door(0, after=LATER, most_deeds=99)) as found:
+        writer = await Writer.create(made.client, "/f", block_size=MIB)
+        with pytest.raises(Unwritable, match=r"/f cannot be written on: the DataNodes.*stays open"):
+            await _written(writer, DATA)
+        assert sum(one.deeds for one in found.values()) == 3
+        with pytest.raises(Unwritable, match="no longer open here"):
+            await writer.write(b"more")
+        with pytest.raises(Unwritable, match="no longer open here"):
+            await writer.close()
+        assert "complete" not in made.asked
+        await writer.discard()
+        with pytest.raises(NotFound):
+            await get(made.client, "/f")
+
+
+async def test_only_its_own_file_is_discarded(tmp_path: Path) -> None:
+    async with world(tmp_path, 1) as made:
+        writer = await Writer.create(made.client, "/f")
+        await put(made.client, "/f", b"of another", overwrite=True)
+        await writer.discard()
+        assert await get(made.client, "/f") == b"of another"
+        appended = await Writer.append(made.client, "/f")
+        await appended.discard()
+        assert made.asked.count("delete") == 0
+
+
+LOST = [
+    "create", "addBlock", "complete", "updateBlockForPipeline", "updatePipeline", "abandonBlock",
+    "getServerDefaults", "append",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("method", LOST)
+async def test_a_lost_answer_changes_nothing(tmp_path: Path, method: str) -> None:
+    """The call is carried out and its answer lost, each time that it is made."""
+    async with world(tmp_path) as made:
+        await put(made.client, "/f", DATA[:700])
+        lost: set[int] = set()
+        after = {"abandonBlock": 0}.get(method, LATER)
+        async with doors(made) as found:
+            before = made.meddle
+            first = next(iter(found.values()))
+            first.after = after
+
+            async def lose(handle: Handle, call: Call, request: Message) -> Message:
+                assert before is not None
+                answer = await before(handle, call, request)
+                if call.method == method and call.call_id not in lost:
+                    lost.add(call.call_id)
+                    made.hang_up()
+                return answer
+
+            made.meddle = lose
+            await put(made.client, "/g", DATA)
+            async with await Writer.append(made.client, "/f") as writer:
+                await writer.write(DATA[700:])
+        assert lost
+        made.meddle = None
+        assert await get(made.client, "/g") == DATA
+        assert await get(made.client, "/f") == DATA
+
+
+async def test_a_slow_writer_keeps_its_lease_and_pipeline(tmp_path: Path) -> None:
+    limits = replace(DEFAULT_LIMITS, alive_seconds=0.05)
+    async with world(tmp_path) as made:
+        writer = await Writer.create(made.client, "/f", limits=limits)
+        await writer.write(DATA[:100_000])
+        await seen(lambda: made.asked.count("renewLease") > 3)
+        await writer.write(DATA[100_000:])
+        await writer.close()
+        asked = made.asked.count("renewLease")
+        assert await get(made.client, "/f") == DATA
+        assert made.asked.count("renewLease") == asked, "it has ended with the file"
+
+
+async def test_few_packets_are_under_way(tmp_path: Path) -> None:
+    limits = WriteLimits(window_packets=2)
+    async with world(tmp_path) as made:
+        writer = await Writer.create(made.client, "/f", limits=limits)
+        for at in range(0, len(DATA), 50_000):
+            await writer.write(DATA[at : at + 50_000])
+            block = writer.block
+            assert block is None or len(block.window.waiting) <= 2
+        await writer.close()
+        assert await get(made.client, "/f") == DATA
+
+
+# ---- Reading ----
+
+
+async def test_reading_goes_on_at_another_replica(tmp_path: Path) -> None:
+    async with world(tmp_path) as made:
+        await put(made.client, "/f", DATA)
+        async with doors(made, Door(0, after=LATER, reading=True, most_deeds=2)) as found:
+            reader = await Reader.open(made.client, "/f", limits=ReadLimits(round_seconds=0.01))
+            got = bytearray()
+            async with aclosing(reader.read()) as parts:
+                await _read_into(got, parts)
+            assert got == DATA
+            assert sum(one.deeds for one in found.values()) > 1
+
+
+async def test_a_replica_that_stalls_is_left(tmp_path: Path) -> None:
+    limits = ReadLimits(packet_seconds=0.3)
+    async with world(tmp_path) as made:
+        await put(made.client, "/f", DATA[:MIB])
+        async with doors(made, Door(0, after=LATER, reading=True, stalls=True)) as found:
+            reader = await Reader.open(made.client, "/f", limits=limits)
+            async with aclosing(reader.read()) as parts:
+                assert b"".join([part async for part in parts]) == DATA[:MIB]
+            assert any(one.deeds for one in found.values())
+
+
+def flip(path: Path, at: int = 400_000) -> None:
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+
+
+async def test_a_damaged_replica_is_left_and_reported(tmp_path: Path) -> None:
+    async with world(tmp_path) as made:
+        await put(made.client, "/f", DATA[:MIB])
+        for path in made.blocks()[:2]:
+            flip(path)
+        for _ in range(20):
+            assert await get(made.client, "/f") == DATA[:MIB]
+            if "reportBadBlocks" in made.asked:
+                break
+        assert "reportBadBlocks" in made.asked
+
+
+async def test_damage_everywhere_is_no_files_content(tmp_path: Path) -> None:
+    limits = ReadLimits(rounds=2, round_seconds=0.01)
+    async with world(tmp_path) as made:
+        await put(made.client, "/f", DATA[:MIB])
+        for path in made.blocks():
+            flip(path)
+        got = bytearray()
+        reader = await Reader.open(made.client, "/f", limits=limits)
+        async with aclosing(reader.read()) as parts:
+            with pytest.raises(Unreadable, match=r"no replica of block .* does not fit its check"):
+                await _read_into(got, parts)
+        assert DATA.startswith(got)
+        assert len(got) < MIB
+
+
+async def test_an_open_file_is_read_as_far_as_all_datanodes_have_it(tmp_path: Path) -> None:
+    async with world(tmp_path) as made:
+        writer = await Writer.create(made.client, "/f", block_size=MIB)
+        await writer.write(DATA[: MIB + 200_000])
+        assert writer.block is not None
+        window = writer.block.window
+        await seen(lambda: not window.waiting)
+        found = await get(made.client, "/f")
+        assert len(found) == MIB + window.acked > MIB
+        assert DATA.startswith(found)
+        await writer.write(DATA[MIB + 200_000 :])
+        await writer.close()
+        assert await get(made.client, "/f") == DATA
+
+
+async def test_a_file_that_is_replaced_is_not_mixed_with_its_successor(tmp_path: Path) -> None:
+    limits = ReadLimits(rounds=2, round_seconds=0.01)
+    async with world(tmp_path, 1) as made:
+        await put(made.client, "/f", DATA)
+        reader = await Reader.open(made.client, "/f", limits=limits)
+        async with aclosing(reader.read()) as parts:
+            got = bytearray(await anext(parts))
+            await put(made.client, "/f", bytes(len(DATA)), overwrite=True)
+            for path in made.blocks():
+                if path.read_bytes() in DATA:
+                    path.unlink()
+            with pytest.raises(Unreadable):
+                await _read_into(got, parts)
+        assert DATA.startswith(got)
+
+
+async def test_an_unknown_end_of_a_file_is_said(tmp_path: Path) -> None:
+    """The NameNode is gone when the file is completed: it may be, or may not."""
+    async with world(tmp_path, 1) as made:
+
+        async def silent(handle: Handle, call: Call, request: Message) -> Message:
+            if call.method == "complete":
+                await handle(call, request)
+                await asyncio.Event().wait()
+            return await handle(call, request)
+
+        made.meddle = silent
+        made.client.limits = replace(
+            made.client.limits, connect_seconds=3, attempt_seconds=3, total_seconds=3
+        )
+        with pytest.raises(OutcomeUnknown, match="complete was sent"):
+            await asyncio.wait_for(put(made.client, "/f", b"x"), 30)
