@@ -60,6 +60,26 @@ class DatanodeView:
     rack: str | None = None
     service: str = "in service"
     blocks_left: int | None = None
+    version: str | None = None
+    """Of its software; None: an older NameNode does not report it."""
+
+    @property
+    def capacity_bytes(self) -> int:
+        return sum(volume.capacity_bytes for volume in self.volumes)
+
+    @property
+    def used_bytes(self) -> int:
+        return sum(volume.used_bytes for volume in self.volumes)
+
+    @property
+    def well(self) -> bool:
+        """Whether it is live, serves, and has no failed volume."""
+        return self.state == "live" and not self.failed_volumes and self.service == "in service"
+
+    @property
+    def fill(self) -> float | None:
+        """Which share of its room is used; None: it has reported no room."""
+        return self.used_bytes / self.capacity_bytes if self.capacity_bytes > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +108,12 @@ class FilesView:
     failed_volumes: int = 0
     retired_datanodes: int = 0
     datanodes: tuple[DatanodeView, ...] = ()
+
+    @property
+    def not_listed(self) -> int:
+        """How many DataNodes there are beyond those in ``datanodes``; none of them is worse."""
+        known = self.live_datanodes + self.dead_datanodes + self.retired_datanodes
+        return max(0, known - len(self.datanodes))
 
     @property
     def heard_datanodes(self) -> int:

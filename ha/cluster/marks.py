@@ -82,8 +82,14 @@ def of_namenode(row: NameNodeRow) -> Mark:
 def of_datanode(row: DatanodeView) -> Mark:
     """Return the mark of a DataNode: a stale one is silent, and a dead one is given up."""
     match row.state:
+        case "live" if row.failed_volumes:
+            return Mark(Kind.WARNING, "live, volume failed")
+        case "live" if row.service != "in service":
+            return Mark(Kind.IDLE, row.service)
         case "live":
-            return Mark(Kind.WARNING if row.failed_volumes else Kind.GOOD, row.state)
+            return Mark(Kind.GOOD, row.state)
+        case "dead" if row.service in ("decommissioned", "in maintenance"):
+            return Mark(Kind.IDLE, f"dead, {row.service}")
         case "stale":
             return Mark(Kind.WARNING, row.state)
         case other:

@@ -1,11 +1,12 @@
 """What one look at the cluster has shown.  Pure; ``problems`` says what is wrong with it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from ha.cluster.daemon_fields import CheckpointView, DaemonView, HealthChange, TakeoverView
 from ha.cluster.files_view import FilesView
+from ha.cluster.last_hour import LastHour
 from ha.cluster.unreachable import is_silence, is_unknown
 from ha.cluster.zookeeper_view import LockView, NoticesView, ZooKeeperRow
 from ha.notices.model import Drain, FailoverResult, HistoryEntry, Pause
@@ -161,6 +162,8 @@ class ClusterView:
     zookeepers: tuple[ZooKeeperRow, ...]
     lock: LockView
     notices: NoticesView = NoticesView()
+    hours: Mapping[str, LastHour] = field(default_factory=dict)
+    """The last hour of each NameNode, where the page shows it."""
     certificates: tuple[str, ...] = ()
     """What is to be said of certificates that end soon or have ended."""
     limit_seconds: float = 0.0

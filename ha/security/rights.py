@@ -192,7 +192,9 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
         "GET /metrics": Right(frozenset({OPERATOR, ADMIN}), open=Open.ON_THIS_MACHINE),
         "GET /status": _may(OPERATOR, ADMIN, ZKFC, NN),
         # What a daemon is; of nnha web, the cluster.
-        **_each_page("/ /web.css /web.js /events /history", _may(OPERATOR, ADMIN, ZKFC, NN)),
+        **_each_page(
+            "/ /web.css /web.js /events /history /datanodes", _may(OPERATOR, ADMIN, ZKFC, NN)
+        ),
         **_each_page("/node/{namenode} /failover/{number}", _may(OPERATOR, ADMIN, ZKFC, NN)),
         **_each_page(
             "/api/v1/status /api/v1/history /api/v1/explain /api/v1/events",
@@ -205,9 +207,9 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
         "GET /imagetransfer": _may(NN, CHECKPOINTER, ADMIN),
         "PUT /imagetransfer": _audited(NN, CHECKPOINTER),
         "GET /getJournal": _may(NN, JN, CHECKPOINTER, ADMIN),
+        **{f"{method} {WEBHDFS}": _OPEN for method in ("GET", "PUT", "POST", "DELETE")},
     },
 }
-        **{f"{method} {WEBHDFS}": _OPEN for method in ("GET", "PUT", "POST", "DELETE")},
 
 ZNODES: Final[Mapping[str, Mapping[Role, str]]] = {
     name: {ZKFC: "rwcda", ADMIN: "rwcda", OPERATOR: "r"}

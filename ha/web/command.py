@@ -4,6 +4,7 @@ import asyncio
 import socket
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from ha.cluster.daemon_queries import load_journal_probe, look_at
+from ha.cluster.query import fetch_object
+from ha.cluster.view import ClusterView
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import Daemon
@@ -30,6 +33,7 @@ from ha.daemon.process import ExitWith, run_daemon
 from ha.daemon.start_check import check_start
 from ha.security.access_control import AccessControl
 from ha.web.hosts import allowed_hosts
+from ha.web.hours import Hours
 from ha.web.kept_session import KeptConnections, KeptSession
 from ha.web.poller import ClusterPoller
 from ha.web.records import Records
@@ -92,12 +96,19 @@ async def _serve(
     await asyncio.to_thread(load_journal_probe)
     connections = KeptConnections()
     session = KeptSession(lambda: looker.poll_soon())
-    looker = ClusterPoller(
-        partial(
-            look_at, conf, nameservice, deadline_seconds=seconds,
-            open_session=session.opened, connections=connections,
-        )
-    )  # fmt: skip
+    hours = Hours({node.namenode: node.http for node in namenodes(conf, nameservice)}, fetch_object)
+
+    async def look() -> ClusterView:
+        found, newest = await asyncio.gather(
+            look_at(
+                conf, nameservice, deadline_seconds=seconds, open_session=session.opened,
+                connections=connections,
+            ),
+            hours.newest(),
+        )  # fmt: skip
+        return replace(found, hours=newest)
+
+    looker = ClusterPoller(look)
     records = Records(conf, nameservice, session.opened)
     endpoint = Endpoint(
         status=lambda: {
@@ -119,6 +130,7 @@ async def _serve(
         await stop.wait()
     finally:
         await looker.stop()
+        await hours.stop()
         await endpoint.stop()
         await connections.close()
         await session.close()

@@ -16,20 +16,25 @@ from markupsafe import Markup
 
 from ha.cli.explain.explanation import explain
 from ha.cluster import marks, row_notes
+from ha.cluster.agreement import configuration_drift
 from ha.cluster.files_view import size_text
 from ha.cluster.problems import problems
 from ha.cluster.verdict import taking_over, verdict
 from ha.cluster.view import ClusterView
 from ha.console.durations import span
 from ha.notices.model import HistoryEntry, time_text
-from ha.web import pictures
+from ha.web import charts, drawing, pictures
+from ha.web.answers import answers
 
 OVERVIEW: Final = (
-    "verdict", "since", "takeover", "notices", "nodes", "outlook", "journal", "zookeeper", "files",
-    "facts", "history",
+    "verdict", "answers", "since", "takeover", "notices", "map", "hour", "nodes", "outlook",
+    "zookeeper", "journal", "datanodes", "files", "facts", "history",
 )  # fmt: skip
 """The sections of the first page, in their order."""
 NODE: Final = ("verdict", "since", "node")
+DATANODES: Final = ("verdict", "all_datanodes")
+MOST_WORST: Final = 20
+"""DataNodes on the first page; /datanodes has all that the active lists."""
 MOST_CHARACTERS: Final = 2000
 """Of one text from outside."""
 NOTHING: Final = "\u2013"
@@ -65,8 +70,11 @@ class Renderer:
             "span": span,
             "size": size_text,
             "text": time_text,
+            "contact": _contact,
         }
-        self._environment.globals |= {"marks": marks, "pictures": pictures}
+        self._environment.globals |= {
+            "marks": marks, "pictures": pictures, "drawing": drawing, "charts": charts,
+        }  # fmt: skip
         self.assets = {name: _asset(name) for name in ASSETS}
         stamp = sha256(b"".join(self.assets.values())).hexdigest()[:12]
         self._environment.globals |= {"stamp": stamp}
@@ -77,7 +85,8 @@ class Renderer:
         """Return the HTML of these sections; the section ``node`` shows the NameNode ``node``."""
         context = _context(view, node)
         return {
-            name: self._environment.get_template(f"sections/{name}.html").render(context)
+            # CSS shows no card for a section that is empty.
+            name: self._environment.get_template(f"sections/{name}.html").render(context).strip()
             for name in names
         }
 
@@ -117,6 +126,9 @@ def _context(view: ClusterView, node: str | None) -> Mapping[str, object]:
         "now": view.moment,
         "ago": partial(_ago, view.moment),
         "verdict": found,
+        "answers": answers(view),
+        "drift": configuration_drift(view),
+        "most": MOST_WORST,
         "reasons": [one for one in found.reasons if not _is_noted(one, noted)],
         "taking_over": taking_over(view),
         "problems": [one for one in problems(view) if not _is_said(one, said)],
@@ -161,6 +173,13 @@ def _ago(now: datetime, then: datetime | str) -> str:
     if seconds < 3600:
         return f"{seconds // 60:.0f} min"
     return span(seconds)
+
+
+def _contact(seconds: float) -> str:
+    """Say how long ago, so that a heartbeat changes no section: it would be sent each second."""
+    if seconds < 10:
+        return "under 10 s ago"
+    return f"{seconds:.0f} s ago" if seconds < 60 else f"{span(seconds)} ago"
 
 
 def _number(value: float | None) -> str:

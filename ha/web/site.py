@@ -20,10 +20,12 @@ from ha.notices.model import HistoryEntry
 from ha.web.hosts import may_be_asked
 from ha.web.metrics import REFUSED, Refusal
 from ha.web.poller import ClusterPoller, Seen
-from ha.web.render import ASSETS, NODE, OVERVIEW, Renderer, digest
+from ha.web.render import ASSETS, DATANODES, NODE, OVERVIEW, Renderer, digest
 
 MOST_VIEWERS: Final = 100
 RETRY_MS: Final = 1000
+TITLES: Final = {"/": "Cluster", "/datanodes": "DataNodes"}
+"""Of the pages that follow the cluster, but for those of NameNodes."""
 QUIET_SECONDS: Final = 5.0
 """After this time without a look a comment keeps proxies from closing the stream."""
 HEADERS: Final = {
@@ -68,6 +70,7 @@ class Site:
         handlers: Mapping[str, Handler] = {
             "/": self._live,
             "/node/{namenode}": self._live,
+            "/datanodes": self._live,
             "/history": self._all_failovers,
             "/failover/{number}": self._failover,
             "/events": self._events,
@@ -99,7 +102,7 @@ class Site:
         sections = self._sections(seen, request.path)
         if sections is None:
             return self._missing(f"There is no NameNode of that name in {self._nameservice}.")
-        title = _node_of(request.path) or "Cluster"
+        title = _node_of(request.path) or TITLES[request.path]
         return _answer(self._renderer.page(title, seen.view, sections), "text/html")
 
     async def _all_failovers(self, _: web.Request) -> web.StreamResponse:
@@ -197,13 +200,13 @@ class Site:
     def _sections(self, seen: Seen, path: str) -> Mapping[str, str] | None:
         """Return a page's sections, made once for each look; None where there is no such page."""
         node = _node_of(path)
-        if (path != "/" and node is None) or not _exists(seen.view, node):
+        if (path not in TITLES and node is None) or not _exists(seen.view, node):
             return None
         number, made = self._rendered
         if number != seen.number:
             number, made = self._rendered = (seen.number, {})
         if path not in made:
-            names = OVERVIEW if node is None else NODE
+            names = NODE if node is not None else OVERVIEW if path == "/" else DATANODES
             made[path] = self._renderer.sections(seen.view, names, node)
         return made[path]
 

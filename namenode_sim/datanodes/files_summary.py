@@ -84,6 +84,7 @@ def _datanode(node: Node, state: str, now: float) -> Mapping[str, object]:
         "host": node.id.host,
         "address": node.id.transfer_address,
         "rack": node.rack,
+        "version": node.software_version,
         "state": state,
         "service": SERVICE[node.admin],
         "blocks_left": node.blocks_left,

@@ -70,17 +70,12 @@ def as_json(nameservice: str, active: str, files: FilesView) -> Mapping[str, obj
         "command": "datanodes",
         "nameservice": nameservice,
         "asked": active,
-        "not_listed": _not_listed(files),
+        "not_listed": files.not_listed,
         "datanodes": [
             asdict(one) | {"volumes": [asdict(volume) for volume in one.volumes]}
             for one in files.datanodes
         ],
     }
-
-
-def _not_listed(files: FilesView) -> int:
-    known = files.live_datanodes + files.dead_datanodes + files.retired_datanodes
-    return max(0, known - len(files.datanodes))
 
 
 def no_list(view: ClusterView, command: str = "datanodes") -> Ending:
@@ -109,7 +104,7 @@ class Listing:
         """Implement rich's hook."""
         if self._files.datanodes:
             yield Grid(_COLUMNS, self._files.datanodes, wide=False).fitted(options.max_width)
-        if more := _not_listed(self._files):
+        if more := self._files.not_listed:
             yield Text(f"and {more:,} more, none of them worse")
         yield from (Text(line) for line in lines_of_files(self._files))
         for problem in problems_of_files(self._files):
@@ -124,9 +119,7 @@ def _state(row: DatanodeView) -> Text:
 
 
 def _room(row: DatanodeView) -> str:
-    used = sum(volume.used_bytes for volume in row.volumes)
-    capacity = sum(volume.capacity_bytes for volume in row.volumes)
-    return f"{size_text(used)} of {size_text(capacity)}"
+    return f"{size_text(row.used_bytes)} of {size_text(row.capacity_bytes)}"
 
 
 def _remarks(row: DatanodeView) -> str:

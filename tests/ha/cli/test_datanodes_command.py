@@ -12,7 +12,7 @@ from ha.console.result import Code
 from tests.ha.cli import schema
 from tests.ha.cli.plan_views import ALL_SILENT, HUNG, NOBODY, with_namenode
 from tests.ha.cli.test_cluster_view import WELL
-from tests.ha.web.situations import FILES, NODES
+from tests.ha.web.recorded import FILES, NODES
 
 
 def files(**changes: object) -> FilesView:

@@ -11,7 +11,7 @@ from ha.cluster.zookeeper_view import LockView, NoticesView, ZooKeeperRow
 from tests.ha.cli.plan_views import GONE, HUNG, by_hand, with_namenode, without_answer
 from tests.ha.cli.test_cluster_view import ACTIVE, SILENT, WELL
 from tests.ha.notices.test_model import MEMBER, PAUSE
-from tests.ha.web.situations import FILES
+from tests.ha.web.recorded import FILES
 
 NO_QUORUM = "ZooKeeper has no quorum: no failover is possible until it is back"
 QUORUM_UNKNOWN = "whether ZooKeeper has a quorum is not known"

@@ -13,7 +13,8 @@ from ha.cluster.verdict import Condition, verdict
 from ha.cluster.view import ClusterView
 from tests.ha.cli.plan_views import ALL_SILENT, HUNG, NOBODY, UNREADY, by_hand, with_namenode
 from tests.ha.cli.test_cluster_view import WELL
-from tests.ha.web.situations import FILES, HEALTHY, SITUATIONS, UNDER_WAY
+from tests.ha.web.recorded import FILES
+from tests.ha.web.situations import HEALTHY, SITUATIONS, UNDER_WAY
 
 LINES = {
     "healthy": (Condition.SERVING, "SERVING, and a failover could follow"),
@@ -27,6 +28,10 @@ LINES = {
     "drained": (Condition.SERVING, "SERVING, but no failover could follow"),
     "loading": (Condition.SERVING, "SERVING, but no failover could follow"),
     "learner": (Condition.SERVING, "SERVING, and a failover could follow"),
+    "data-at-risk": (
+        Condition.UNREADABLE,
+        "FILES CANNOT BE READ: 2 blocks have no usable replica, and a failover could follow",
+    ),
     "nobody-answers": (Condition.UNKNOWN, "NOTHING IS KNOWN: no process has answered"),
 }  # fmt: skip
 

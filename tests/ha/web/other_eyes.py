@@ -76,6 +76,18 @@ _CUT: Final = """() => {
   }"""
 
 
+_BELOW: Final = """() => {
+    const answers = [...document.querySelectorAll('.answers > div')];
+    const found = answers.length === 3 ? [] : ['there are no answers'];
+    for (const one of [document.querySelector('h1'), ...answers]) {
+      const box = one?.getBoundingClientRect();
+      if (!box || box.top < 0 || box.bottom > innerHeight || box.height < 10)
+        found.push(`not in sight: ${one?.textContent.trim().slice(0, 60)}`);
+    }
+    return found;
+  }"""
+
+
 @dataclass(frozen=True, slots=True)
 class SeenState:
     """One state on a page: its words without the shape, and where they stand, in CSS pixels.
@@ -190,6 +202,12 @@ async def out_of_reach(page: Any) -> list[str]:  # noqa: ANN401 - playwright's p
         found.append(f"not in the order of the page: {reached}")
     missed = sorted(set(range(len(names))) - set(reached))
     return found + [f"not reached: {names[number]}" for number in missed]
+
+
+async def below_first_screen(page: Any) -> list[str]:  # noqa: ANN401 - playwright's page
+    """Return what of the verdict and its three answers is not there, or only seen by scrolling."""
+    found: list[str] = await page.evaluate(_BELOW)
+    return found
 
 
 async def cut(page: Any) -> list[str]:  # noqa: ANN401 - playwright's page

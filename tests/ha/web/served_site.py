@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 SECONDS = 60.0
 LIVE = "document.getElementById('age').textContent.startsWith('live')"
-PAGES = ("/", "/history", "/failover/10", "/node/nn1", "/failover/99")
+PAGES = ("/", "/datanodes", "/history", "/failover/10", "/node/nn1", "/failover/99")
 """One of each kind, the one that says that there is no such thing among them."""
+FIRST_SCREENS = ((1400, 900), (390, 844))
 PHONE, NARROW, DESK = (320, 640), (640, 200), (1280, 800)
 """Widths and heights: a small phone's, a small window's and a desk's."""
 Scheme = Literal["light", "dark"]
@@ -114,6 +115,22 @@ async def each_state_holds(scheme: Scheme, names: Sequence[str]) -> None:
     assert said == []
     assert all(url.startswith(f"http://{HOST}:") for url in asked)
     assert len(asked) >= 3 * len(names)
+
+
+async def each_first_screen_answers(names: Sequence[str]) -> None:
+    """Check that the verdict and its three answers are in sight without scrolling."""
+    async with asyncio.timeout(2 * SECONDS), browser() as chromium:
+        page = await (await chromium.new_context()).new_page()
+        for name in names:
+            shown = Shown(SITUATIONS[name])
+            async with served(shown):
+                for screen in FIRST_SCREENS:
+                    await resized(page, screen)
+                    await page.goto(shown.url)
+                    found = await other_eyes.below_first_screen(page)
+                    silent = ["there are no answers"] if name == "nobody-answers" else []
+                    assert found == silent, (name, screen)
+            await page.goto("about:blank")
 
 
 async def each_page_holds(scheme: Scheme) -> None:

@@ -12,44 +12,12 @@ from ha.cluster.unreachable import NOT_RUNNING
 from ha.cluster.view import ClusterView, JournalNodeRow, JournalView, NameNodeRow, ZkfcRow
 from ha.cluster.zookeeper_view import LockView, NoticesView, ZooKeeperRow
 from ha.notices import model
+from tests.ha.web.recorded import FILES, hour, many
 
 NOW: Final = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)
 SILENT: Final = "no answer in 1 s"
 TXID: Final = 31_402_118
 JOURNALS: Final = ("jn1.example:8485", "jn2.example:8485", "jn3.example:8485")
-FILES: Final = FilesView(
-    safe_mode=None,
-    live_datanodes=12,
-    stale_datanodes=0,
-    dead_datanodes=0,
-    capacity_bytes=480 << 40,
-    used_bytes=211 << 40,
-    remaining_bytes=260 << 40,
-    blocks=18_204_331,
-    under_replicated=0,
-    missing=0,
-    corrupt=0,
-)
-
-NODES: Final = [
-    {
-        "uuid": "u3", "host": "d3.example", "address": "10.0.0.3:9866", "state": "stale",
-        "last_contact_seconds": 41.2, "blocks": 4000, "failed_volumes": 1,
-        "volumes": [
-            {
-                "uuid": f"v{number}", "type": "DISK", "failed": number == 2,
-                "capacity_bytes": 4 << 40, "used_bytes": number << 40, "remaining_bytes": 1 << 40,
-                "blocks": 2000,
-            }
-            for number in (1, 2)
-        ],
-    },
-    {
-        "uuid": "u1", "host": "d1.example", "address": "10.0.0.1:9866", "state": "live",
-        "last_contact_seconds": 1.0, "blocks": 0, "failed_volumes": 0, "volumes": [],
-    },
-]  # fmt: skip
-"""As the NameNode's page lists them."""
 
 
 def daemon(pid: int) -> DaemonView:
@@ -165,6 +133,7 @@ HISTORY: Final = (
     ),
 )  # fmt: skip
 
+
 HEALTHY: Final = ClusterView(
     nameservice="prod",
     taken_at=model.time_text(NOW),
@@ -195,6 +164,7 @@ HEALTHY: Final = ClusterView(
     lock=LockView(holder="nn1", session_timeout_seconds=10.0),
     notices=NoticesView(members={"nn1": member("nn1"), "nn2": member("nn2")}, history=HISTORY),
     limit_seconds=1.0,
+    hours={"nn1": hour("active", missing=range(70, 80)), "nn2": hour("standby")},
 )
 
 DOWN_NN1: Final = NameNodeRow("nn1", "nn1.example:8020", error=NOT_RUNNING)
@@ -239,7 +209,14 @@ def silent(view: ClusterView) -> ClusterView:
         zookeepers=tuple(ZooKeeperRow(one.server, error=SILENT) for one in view.zookeepers),
         lock=LockView(error=f"{SILENT} from any ZooKeeper server"),
         notices=NoticesView(error=f"{SILENT} from any ZooKeeper server"),
+        hours={},
     )
+
+
+def with_files(files: FilesView) -> ClusterView:
+    """Return the healthy cluster, whose active reports these."""
+    nn1, nn2 = HEALTHY.namenodes
+    return replace(HEALTHY, namenodes=(replace(nn1, files=files), nn2))
 
 
 SITUATIONS: Final[Mapping[str, ClusterView]] = {
@@ -357,6 +334,12 @@ SITUATIONS: Final[Mapping[str, ClusterView]] = {
                 damaged_segments=(31_300_001,),
             ),
         ),
+    ),
+    "data-at-risk": with_files(
+        replace(
+            FILES, live_datanodes=199, stale_datanodes=2, dead_datanodes=1, failed_volumes=1,
+            under_replicated=48_112, missing=2, datanodes=many(200, 8),
+        )
     ),
     "nobody-answers": silent(HEALTHY),
 }  # fmt: skip

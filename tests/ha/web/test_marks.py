@@ -147,4 +147,6 @@ DATANODES = {
 @pytest.mark.parametrize(("state", "failed"), DATANODES)
 def test_a_datanodes_mark(state: str, failed: int) -> None:
     row = DatanodeView("u", "d1", "10.0.0.1:9866", state, 1.0, 0, failed, ())
-    assert marks.of_datanode(row) == Mark(DATANODES[state, failed], state)
+    assert marks.of_datanode(row) == Mark(
+        DATANODES[state, failed], "live, volume failed" if failed else state
+    )

@@ -32,6 +32,10 @@ async def test_bad_states_are_accessible_fit_a_phone_and_say_nothing_on_the_cons
     await served_site.each_state_holds("dark", IN_DARK)
 
 
+async def test_the_first_screen_answers_in_every_state() -> None:
+    await served_site.each_first_screen_answers(tuple(SITUATIONS))
+
+
 async def test_the_other_pages_are_accessible_too() -> None:
     await served_site.each_page_holds("dark")
 

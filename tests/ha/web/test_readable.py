@@ -102,8 +102,13 @@ async def test_what_is_cut_on_a_phone_is_found() -> None:
         "<p style='white-space:nowrap'>" + "far " * 100 + "</p>"
         "<p style='overflow:hidden;white-space:nowrap;width:5rem'>cut in the middle of a word</p>"
         "<p style='position:absolute;left:-3rem'>left of it all</p><p>whole</p>"
+        "<h1>the verdict</h1><div class='answers'><div>one</div><div style='display:none'>hidden"
+        "</div><div style='margin-top:40rem'>deep</div></div>"
     )
     async with planted(html) as page:
+        assert await other_eyes.below_first_screen(page) == [
+            "not in sight: hidden", "not in sight: deep",
+        ]  # fmt: skip
         found = "\n".join(await other_eyes.cut(page))
     assert "beside the screen: far" in found
     assert "beside the screen: left of it all" in found

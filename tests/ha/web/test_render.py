@@ -9,8 +9,18 @@ from markupsafe import Markup
 from ha.cluster.daemon_fields import CheckpointView
 from ha.cluster.files_view import files_view
 from ha.cluster.view import ClusterView
-from ha.web.render import ASSETS, MOST_CHARACTERS, Renderer, digest, printable
-from tests.ha.web.situations import FILES, HEALTHY, HISTORY, NODES, NOW, SITUATIONS
+from ha.web.render import (
+    ASSETS,
+    MOST_CHARACTERS,
+    MOST_WORST,
+    NOTHING,
+    OVERVIEW,
+    Renderer,
+    digest,
+    printable,
+)
+from tests.ha.web.recorded import FILES, NODES, many
+from tests.ha.web.situations import HEALTHY, HISTORY, NOW, SITUATIONS, daemon, with_files
 
 
 def section(view: ClusterView, name: str, node: str | None = None) -> str:
@@ -182,13 +192,83 @@ def test_the_addresses_of_assets_change_with_what_they_hold() -> None:
 
 def test_datanodes_are_a_table() -> None:
     files = files_view(asdict(FILES) | {"datanodes": NODES})
-    nn1 = replace(HEALTHY.namenodes[0], files=files)
-    html = section(replace(HEALTHY, namenodes=(nn1, HEALTHY.namenodes[1])), "files")
-    table = html[html.index("<h2>DataNodes") :]
-    rows = re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)[1:]
-    told = [" ".join(re.sub("<[^>]*>", " ", row).split()) for row in rows]
-    assert told == [
-        "d3.example 10.0.0.3:9866 ▲ stale 41 s ago 4,000 2, 1 failed 3T of 8T",
-        "d1.example 10.0.0.1:9866 ● live 1 s ago 0 0 0B of 0B",
+    assert files is not None
+    assert rows_of(section(with_files(files), "datanodes")) == [
+        f"d3.example 10.0.0.3:9866 ▲ stale 41 s ago {NOTHING} 4,000 2 ▲ 1 failed 38 % 3T of 8T "
+        f"{NOTHING}",
+        f"d1.example 10.0.0.1:9866 ● live under 10 s ago {NOTHING} 0 0 {NOTHING} {NOTHING}",
     ]
-    assert "<h2>DataNodes" not in section(HEALTHY, "files")
+    first, *_ = rows_of(section(HEALTHY, "datanodes"))
+    assert first == (
+        "d1.example 10.0.1.1:9866 ● live under 10 s ago /room1/rack2 4,000,001 2 40 % 16T of 40T "
+        "0.2.0"
+    )
+    for name in ("failover-under-way", "nobody-answers"):
+        assert section(SITUATIONS[name], "datanodes") == ""
+        assert "They are not known" in section(SITUATIONS[name], "all_datanodes")
+
+
+def rows_of(html: str) -> list[str]:
+    rows = re.findall(r"<tr>(.*?)</tr>", html, re.DOTALL)[1:]
+    return [" ".join(re.sub("<[^>]*>", " ", row).split()) for row in rows]
+
+
+def test_of_many_datanodes_the_first_page_lists_those_that_are_not_well() -> None:
+    html = section(SITUATIONS["data-at-risk"], "datanodes")
+    assert [row.split()[0] for row in rows_of(html)] == [f"dn000{n}.example" for n in range(5)]
+    assert "decommissioning 1,200 blocks left" in rows_of(html)[4]
+    assert "all are shown" in html
+    whole = section(SITUATIONS["data-at-risk"], "all_datanodes")
+    assert len(rows_of(whole)) == 200
+    assert 'href="/datanodes"' not in whole
+    ill = tuple(replace(one, state="stale") for one in many(60, 3))
+    few = with_files(replace(FILES, live_datanodes=700, datanodes=ill))
+    html = section(few, "datanodes")
+    assert len(rows_of(html)) == MOST_WORST
+    assert "The worst 20 of those that are not well are shown" in html
+    assert "640 more are not listed" in html
+
+
+def test_a_heartbeat_changes_no_section() -> None:
+    """Sections that changed are sent to all viewers, each second."""
+    later = replace(
+        FILES,
+        datanodes=tuple(replace(one, last_contact_seconds=2.9) for one in FILES.datanodes),
+    )
+    assert Renderer().sections(with_files(later), OVERVIEW) == Renderer().sections(
+        with_files(FILES), OVERVIEW
+    )
+
+
+def test_the_configuration_names_the_daemons_and_keys_that_differ() -> None:
+    assert "● the same on all 7 daemons" in text_of(section(HEALTHY, "facts"))
+    daemons = [replace(daemon(1), config_keys=("a=1", "b=1")) for _ in range(7)]
+    daemons[1] = replace(daemons[1], config_hash="other", config_keys=("a=1", "b=2"))
+    view = replace(
+        HEALTHY,
+        namenodes=tuple(
+            replace(row, daemon=one) for row, one in zip(HEALTHY.namenodes, daemons, strict=False)
+        ),
+        zkfcs=tuple(replace(row, daemon=daemons[2]) for row in HEALTHY.zkfcs),
+        journalnodes=tuple(replace(row, daemon=daemons[4]) for row in HEALTHY.journalnodes),
+    )
+    found = text_of(section(view, "facts"))
+    assert "▲ not the same configuration files differ (b): NameNode nn2 read others" in found
+
+
+def text_of(html: str) -> str:
+    return " ".join(re.sub("<[^>]*>", " ", html).split())
+
+
+def test_drawing_and_charts_have_their_words_and_no_style_of_their_own() -> None:
+    for name in ("map", "hour", "datanodes"):
+        html = section(SITUATIONS["data-at-risk"], name)
+        assert "style=" not in html
+        assert "<script" not in html
+    drawn = section(HEALTHY, "map")
+    assert drawn.count('role="img"') == 2
+    assert drawn.count("DataNodes: 12 live, 44% full.") == 2
+    hour = section(HEALTHY, "hour")
+    assert hour.count('role="img"') == 5
+    assert section(replace(HEALTHY, hours={}), "hour") == ""
+    assert section(SITUATIONS["nobody-answers"], "map") == ""

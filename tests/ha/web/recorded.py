@@ -1,0 +1,93 @@
+"""What recorded looks say of DataNodes and of the last hour."""
+
+from dataclasses import replace
+from math import sin
+from typing import Final
+
+from ha.cluster.files_view import DatanodeView, FilesView, VolumeView
+from ha.cluster.last_hour import HourSample, LastHour
+
+FILES: Final = FilesView(
+    safe_mode=None,
+    live_datanodes=12,
+    stale_datanodes=0,
+    dead_datanodes=0,
+    capacity_bytes=480 << 40,
+    used_bytes=211 << 40,
+    remaining_bytes=260 << 40,
+    blocks=18_204_331,
+    under_replicated=0,
+    missing=0,
+    corrupt=0,
+    datanodes=tuple(
+        DatanodeView(
+            f"u{number}", f"d{number}.example", f"10.0.{number % 3}.{number}:9866", "live", 1.0,
+            4_000_000 + number, 0,
+            tuple(
+                VolumeView(f"v{number}-{each}", "DISK", False, 20 << 40, used << 40, 9 << 40, 9)
+                for each in (1, 2)
+                for used in (6 + number % 5 * 2,)
+            ),
+            rack=f"/room1/rack{number % 3 + 1}", version="0.2.0",
+        )
+        for number in range(1, 13)
+    ),
+)  # fmt: skip
+
+NODES: Final = [
+    {
+        "uuid": "u3", "host": "d3.example", "address": "10.0.0.3:9866", "state": "stale",
+        "last_contact_seconds": 41.2, "blocks": 4000, "failed_volumes": 1,
+        "volumes": [
+            {
+                "uuid": f"v{number}", "type": "DISK", "failed": number == 2,
+                "capacity_bytes": 4 << 40, "used_bytes": number << 40, "remaining_bytes": 1 << 40,
+                "blocks": 2000,
+            }
+            for number in (1, 2)
+        ],
+    },
+    {
+        "uuid": "u1", "host": "d1.example", "address": "10.0.0.1:9866", "state": "live",
+        "last_contact_seconds": 1.0, "blocks": 0, "failed_volumes": 0, "volumes": [],
+    },
+]  # fmt: skip
+"""As the NameNode's page lists them."""
+
+
+def hour(role: str, *, started: float = 280_000.0, missing: range = range(0)) -> LastHour:
+    """Return an hour of one sample each half minute, but for the numbers in ``missing``."""
+    active = role == "active"
+    return LastHour(
+        started,
+        30.0,
+        tuple(
+            HourSample(
+                age_seconds=3590.0 - 30 * number,
+                role=role,
+                edits_per_second=800 + 300 * sin(number / 7) + 40 * (number % 5),
+                calls_per_second=4200 + 1500 * sin(number / 9) + 200 * (number % 3),
+                commit_median_seconds=0.004 + 0.001 * sin(number / 5) if active else None,
+                commit_p99_seconds=0.012 + 0.006 * (number % 11 == 0) if active else None,
+                lag_seconds=None if active else 1.0 + 0.5 * sin(number / 4),
+                under_replicated=(max(0, 40 - number) if active else None),
+            )
+            for number in range(120)
+            if number not in missing
+        ),
+    )
+
+
+def many(number: int, racks: int) -> tuple[DatanodeView, ...]:
+    """Return that number of DataNodes, of which the first few are not well."""
+    states = {0: "dead", 1: "stale", 2: "stale"}
+    return tuple(
+        replace(
+            FILES.datanodes[one % 12], uuid=f"u{one}", host=f"dn{one:04}.example",
+            state=states.get(one, "live"), rack=f"/room{one % racks // 4}/rack{one % racks}",
+            last_contact_seconds=900.0 if one == 0 else 41.0 if one < 3 else 1.0,
+            failed_volumes=int(one == 3), service="decommissioning" if one == 4 else "in service",
+            blocks_left=1200 if one == 4 else None,
+        )
+        for one in range(number)
+    )  # fmt: skip
