@@ -190,12 +190,16 @@ class World:
     def tells(self, machine: Machine, block_id: int) -> None:
         """Report, incrementally, what is or is no longer on the disk."""
         replica = machine.disk.get(block_id)
+        slot, number = self.state.map.find(block_id), machine.storage.held.number
+        known = None if slot is None else self.state.map.stamp_on(slot, number)
         told = (
-            model.Deleted(0)
+            model.Deleted(known or 0)
             if replica is None
             else model.Reported(model.ReplicaState.FINALIZED, replica.stamp, replica.length)
         )
-        incremental_reports.receive(self.state, machine.storage.held, [(block_id, told)], self.now)
+        held = machine.storage.held
+        incremental_reports.receive(self.state, held, [(block_id, told)], self.now)
+        held.gone.clear()  # no news is late here: that is for the tests of the map
 
     def reports_in_full(self, machine: Machine) -> None:
         ids = sorted(machine.disk)
