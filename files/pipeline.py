@@ -38,7 +38,7 @@ class WriteLimits:
     """Pipelines that may fail one after the other without a byte more."""
 
     def waiting(self, nodes: int) -> float:
-        """Return how long an acknowledgement of so many DataNodes may take."""
+        """Return how long an acknowledgement of this number of DataNodes may take."""
         return self.ack_seconds + self.node_seconds * nodes
 
 

@@ -25,7 +25,7 @@ class ReadLimits:
 
     connect_seconds: float = 5.0
     packet_seconds: float = 20.0
-    """Without a packet for so long, the next replica is read."""
+    """Without a packet for this time, the next replica is read."""
     rounds: int = 3
     """How often all replicas of a block are tried in vain."""
     round_seconds: float = 1.0

@@ -13,11 +13,12 @@ from google.protobuf.message import Message
 
 from ha.rpc.java_names import UNSUPPORTED_OPERATION
 from hadoop.proto import hdfs_types_pb2 as types
+from hadoop.webhdfs import params
+from hadoop.webhdfs.refusals import illegal, invalid_value
 from namenode_sim.client_protocol import table
 from namenode_sim.client_protocol.words.errors import HADOOP_ILLEGAL_ARGUMENT, FsError
-from namenode_sim.webhdfs import answers, params
+from namenode_sim.webhdfs import answers
 from namenode_sim.webhdfs.answers import Asked, Json
-from namenode_sim.webhdfs.refusals import illegal, invalid_value
 
 Fields = Mapping[str, Any]
 

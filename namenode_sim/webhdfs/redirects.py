@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import quote, urlencode
 
 from hadoop.proto.hdfs_types_pb2 import HdfsFileStatusProto, LocatedBlocksProto
+from hadoop.webhdfs.params import PREFIX
 from namenode_sim.client_protocol.words.errors import io_error
 from namenode_sim.client_protocol.words.model import Scene
 from namenode_sim.datanodes.model import AdminState, Node
@@ -16,7 +17,6 @@ from namenode_sim.datanodes.storage_policies import DEFAULT_POLICY_ID, POLICIES
 from namenode_sim.datanodes.topology import on_host
 from namenode_sim.webhdfs.answers import Asked
 
-PREFIX: Final = "/webhdfs/v1"
 _NOT_PASSED_ON: Final = frozenset({"noredirect", "excludedatanodes"})
 """Parameters for the NameNode alone."""
 

@@ -4,47 +4,32 @@ See docs/webhdfs.md.
 """
 
 import json
-import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final
 
 import structlog
 from aiohttp import web
 from google.protobuf.message import Message
 
-from ha.daemon.http import foreign_pages
-from ha.daemon.http.page_access import caller_of
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import CLIENT_PROTOCOL
 from ha.rpc.protocol import Call, RpcProtocol
 from ha.security.access_control import AccessControl
-from ha.security.caller import Caller
-from ha.security.decision import Denied
 from ha.security.rights import CLIENT_PROTOCOL as FACE
 from ha.security.rights import WEBHDFS
+from hadoop.webhdfs import params, refusals
+from hadoop.webhdfs.callers import BYTES, HEADERS, JSON, refused, shown, target_of, user_of
 from namenode_sim.client_protocol import table
 from namenode_sim.client_protocol.words.errors import FsError, denied, invalid_path, not_found
 from namenode_sim.client_protocol.words.model import Scene
 from namenode_sim.client_protocol.words.paths import is_valid_name
-from namenode_sim.webhdfs import answers, params, redirects, refusals
+from namenode_sim.webhdfs import answers, redirects
 from namenode_sim.webhdfs.answers import Asked
 from namenode_sim.webhdfs.operations import Listing, NotServed, Operation, Redirect, asked_for
 
 log = structlog.get_logger()
-
-STATIC_USER: Final = "dr.who"
-"""hadoop.http.staticuser.user: a caller without a name."""
-_HEADERS: Final = {
-    "Cache-Control": "no-cache",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "SAMEORIGIN",
-}
-_JSON: Final = "application/json"
-_BYTES: Final = "application/octet-stream"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +66,8 @@ class WebHdfsRoutes:
             return refused(refusals.RUNTIME_EXCEPTION, f"{type(error).__name__}: {error}")
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
-        foreign = foreign_pages.refusal(request.method, request.headers, self.names)
-        if foreign is not None:
-            raise denied(foreign)
-        raw, _, query_text = request.raw_path.partition("?")
-        query = params.query_of(query_text)
-        if not raw.startswith(redirects.PREFIX):  # with a host in it, or spelled in percent signs
-            raise refusals.illegal(f"The address must begin with {redirects.PREFIX}/")
-        path = params.path_of(raw.removeprefix(redirects.PREFIX))
-        user, caller = await self._user(request, query)
+        path, query = target_of(request, self.names)
+        user, caller = await user_of(request, query, self.access, self.user_pattern)
         client = f"DFSClient_{secrets.randbits(63)}"
         row, asked = asked_for(request.method, query, path, user, client)
         if self.access is not None and caller is not None:
@@ -106,30 +84,7 @@ class WebHdfsRoutes:
                 return await self._sent_on(request, asked, row, call)
             case Operation():
                 answer = await call.send(row.call, row.request(asked))
-                return _shown(row.answer(answer, asked))
-
-    async def _user(self, request: web.Request, query: params.Query) -> tuple[str, Caller | None]:
-        """Return the user that a request is for, and the caller; refuse as RPC would at its start.
-
-        Raises:
-            FsError: if the caller may not act under that name.
-        """
-        if params.value_of("doas", query) is not None:
-            raise FsError(
-                refusals.AUTHORIZATION, "no user may act for another here: leave out doas"
-            )
-        named = params.value_of("user.name", query)
-        if named is not None and not re.fullmatch(self.user_pattern, named):
-            reason = f'Invalid value: "{named}" does not belong to the domain {self.user_pattern}'
-            raise refusals.invalid_value("user.name", reason)
-        if self.access is None:
-            return named or STATIC_USER, None
-        caller = await self.access.named(caller_of(self.access, request.transport))
-        wanted = named or caller.name or STATIC_USER
-        found = self.access.claimed(caller, wanted, None, FACE)
-        if isinstance(found, Denied):
-            raise denied(found.reason)
-        return found.name, found
+                return shown(row.answer(answer, asked))
 
     async def _sent_on(
         self, request: web.Request, asked: Asked, row: Redirect, call: "_Caller"
@@ -154,10 +109,10 @@ class WebHdfsRoutes:
         own = {"namenoderpcaddress": self.address}
         where = redirects.location(asked, node, own, secure=secure)
         if asked.values["noredirect"]:
-            return _shown({"Location": where})
+            return shown({"Location": where})
         return web.Response(
             status=HTTPStatus.TEMPORARY_REDIRECT,
-            headers={**_HEADERS, "Location": where, "Content-Type": _BYTES},
+            headers={**HEADERS, "Location": where, "Content-Type": BYTES},
         )
 
 
@@ -185,7 +140,7 @@ class _Caller:
 async def _streamed(request: web.Request, asked: Asked, call: _Caller) -> web.StreamResponse:
     """Answer with a whole directory, page after page; one that fails later cuts the answer off."""
     found = answers.page(await _page(call, asked, b""), asked)
-    answer = web.StreamResponse(headers={**_HEADERS, "Content-Type": _JSON})
+    answer = web.StreamResponse(headers={**HEADERS, "Content-Type": JSON})
     await answer.prepare(request)
     await answer.write(b'{"FileStatuses":{"FileStatus":[\n')
     while True:
@@ -210,18 +165,3 @@ async def _page(call: _Caller, asked: Asked, after: bytes) -> answers.Answer:
 
 async def _no_body_wanted(_: web.Request) -> None:
     """Let a client wait that asks whether to send its data: they are for a DataNode."""
-
-
-def _shown(told: answers.Json | None) -> web.Response:
-    if told is None:
-        return web.Response(headers={**_HEADERS, "Content-Type": _BYTES})
-    return web.Response(text=json.dumps(told), headers={**_HEADERS, "Content-Type": _JSON})
-
-
-def refused(java_class: str, message: str) -> web.Response:
-    """Return the answer that is a Java exception."""
-    return web.Response(
-        status=refusals.status_of(java_class),
-        text=refusals.as_json(java_class, message),
-        headers={**_HEADERS, "Content-Type": _JSON},
-    )

@@ -13,7 +13,7 @@ SMALL = 100
 
 @dataclass(slots=True)
 class Door:
-    """``after`` so many bytes to the DataNode (or from it, if ``reading``) it does its deed.
+    """``after`` that number of bytes to the DataNode (or from it, if ``reading``) it does its deed.
 
     ``at_end`` does it at the packet that ends a block, before that is ``passed`` on or after.
     """

@@ -7,13 +7,13 @@ import json
 from http import HTTPStatus
 from typing import Final
 
+from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import (
     FILE_NOT_FOUND,
     ILLEGAL_ARGUMENT,
     INVALID_PATH,
     UNSUPPORTED_OPERATION,
 )
-from namenode_sim.client_protocol.words.errors import HADOOP_ILLEGAL_ARGUMENT, FsError
 
 AUTHORIZATION: Final = "org.apache.hadoop.security.authorize.AuthorizationException"
 RUNTIME_EXCEPTION: Final = "java.lang.RuntimeException"
@@ -21,7 +21,7 @@ RUNTIME_EXCEPTION: Final = "java.lang.RuntimeException"
 _STATUS: Final = {
     FILE_NOT_FOUND: HTTPStatus.NOT_FOUND,
     ILLEGAL_ARGUMENT: HTTPStatus.BAD_REQUEST,
-    HADOOP_ILLEGAL_ARGUMENT: HTTPStatus.BAD_REQUEST,
+    "org.apache.hadoop.HadoopIllegalArgumentException": HTTPStatus.BAD_REQUEST,
     INVALID_PATH: HTTPStatus.BAD_REQUEST,
     UNSUPPORTED_OPERATION: HTTPStatus.BAD_REQUEST,
     RUNTIME_EXCEPTION: HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -40,10 +40,10 @@ def as_json(java_class: str, message: str) -> str:
     return json.dumps({"RemoteException": told})
 
 
-def illegal(message: str) -> FsError:
-    return FsError(ILLEGAL_ARGUMENT, message)
+def illegal(message: str) -> RemoteFault:
+    return RemoteFault(ILLEGAL_ARGUMENT, message)
 
 
-def invalid_value(name: str, why: str) -> FsError:
+def invalid_value(name: str, why: str) -> RemoteFault:
     """Return the refusal of a parameter's value, as ExceptionHandler words it."""
     return illegal(f'Invalid value for webhdfs parameter "{name}": {why}')

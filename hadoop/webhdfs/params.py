@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote_to_bytes
 
-from namenode_sim.webhdfs.refusals import illegal, invalid_value
+from hadoop.webhdfs.refusals import illegal, invalid_value
 
+PREFIX: Final = "/webhdfs/v1"
 MOST_PARAMETERS: Final = 256
 LONG: Final = 2**63 - 1
 INT: Final = 2**31 - 1
@@ -103,8 +104,10 @@ PARAMS: Final[Mapping[str, Param]] = {
     "group": _text(),
     "length": _number(None, 0),
     "modificationtime": _number(-1, -1),
+    "namenoderpcaddress": _text(),
     "namespacequota": _number(LONG, -1),
     "newlength": _number(None, 0),
+    "nnha.ticket": _text(),
     "noredirect": _flag(default=False),
     "offset": _number(0, 0),
     "oldsnapshotname": _text(),
@@ -131,7 +134,7 @@ PARAMS: Final[Mapping[str, Param]] = {
 
 
 def query_of(text: str) -> Query:
-    """Return the parameters of a query string; raise FsError where it cannot be read."""
+    """Return the parameters of a query string; raise RemoteFault where it cannot be read."""
     try:
         pairs = parse_qsl(
             text, keep_blank_values=True, errors="strict", max_num_fields=MOST_PARAMETERS
@@ -145,7 +148,7 @@ def query_of(text: str) -> Query:
 
 
 def path_of(raw: str) -> str:
-    """Return the path of a file, decoded exactly once; raise FsError where that cannot be done."""
+    """Return the path of a file, decoded exactly once; raise RemoteFault where that fails."""
     if re.search(r"%(?![0-9A-Fa-f]{2})", raw):
         raise illegal("The path has a percent sign without two hexadecimal digits behind it")
     try:
@@ -158,7 +161,7 @@ def path_of(raw: str) -> str:
 
 
 def value_of(name: str, query: Query) -> Value:
-    """Return the value of a parameter; raise FsError where what is given has none."""
+    """Return the value of a parameter; raise RemoteFault where what is given has none."""
     param, given = PARAMS[name], query.get(name, ())
     if len(given) > 1 and not param.many:
         raise invalid_value(name, f"it is given {len(given)} times")

@@ -1,0 +1,1 @@
+"""What NameNode and DataNode share of WebHDFS: parameters, callers and refusals."""
