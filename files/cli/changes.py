@@ -1,179 +1,213 @@
-"""``nnha fs mkdir``, ``mv``, ``chmod`` and ``chown``."""
+"""``nnha fs mkdir``, ``mv``, ``rm``, ``chmod`` and ``chown``."""
 
+import posixpath
 import re
+import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
 
 import click
 
 from files.cli import modes
 from files.cli.completion import remote_paths
-from files.cli.failures import Code, Unfit
 from files.cli.forms import Entry
 from files.cli.session import Session, about_files
-from files.cli.spelling import child, name_of, parent_of
-from files.cli.tree import NoSuchPath
-from ha.conf.keys.files import UMASK
+from files.cli.spelling import NoSuchPath, Unfit, child
+from files.errors import AlreadyExists, NotFound, Refused
+from ha.conf.keys.files import TRASH_INTERVAL, UMASK
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import hdfs_types_pb2 as types
 
-DIRECTORY_RIGHTS: Final = 0o777
-_OWNER: Final = re.compile(r"([-_./@a-zA-Z0-9]+)?(?::([-_./@a-zA-Z0-9]*))?")
+PATHS = click.argument(
+    "paths", nargs=-1, required=True, metavar="PATH...", shell_complete=remote_paths
+)
+DEEP = click.option("-R", "deep", is_flag=True, help="All that is below, too.")
+_OWNER = re.compile(r"([-_./@a-zA-Z0-9]+)?(?::([-_./@a-zA-Z0-9]*))?")
+
+
+def umask(session: Session) -> int:
+    """Return fs.permissions.umask-mode; raise Unfit where it is none."""
+    return modes.umask_of(session.place.configuration.get(UMASK))
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=remote_paths)
-@click.option("-p", "parents", is_flag=True, help="Parents, too; those that are there are fine.")
-@about_files("mkdir", changes=True)
+@PATHS
+@click.option("-p", "parents", is_flag=True, help="Parents, too; what is there is fine.")
+@about_files("mkdir")
 async def mkdir(session: Session, *, paths: Sequence[str], parents: bool) -> None:
-    """Make directories.
-
-    \b
-    nnha fs mkdir -p /data/2026/11
-    """
+    """Make directories: nnha fs mkdir -p /data/2026/11"""
     for text in paths:
         with session.trying(text):
             path = session.tree.only(text)
-            there = await session.tree.status(path, text)
-            if there is not None and not there.is_directory:
-                raise Unfit("a file of this name is there", Code.PATH_EXISTS)
-            if there is not None and not parents:
-                raise Unfit("it is there already", Code.PATH_EXISTS, "with -p that is fine")
-            if there is None:
-                await make_directory(session, path, text, parents=parents)
-            session.result({"path": path, "made": there is None})
+            there = await session.tree.status(path)
+            if there is not None and not (parents and there.is_directory):
+                raise Unfit(f"a {there.type} of this name is there", "PATH_EXISTS")
+            if there is None and not parents:
+                await ensure_parent(session, path)
+            await session.tree.make_directory(path, 0o777, umask(session), parents=parents)
+            session.did(path, made=there is None)
 
 
-async def make_directory(session: Session, path: str, shown: str, *, parents: bool) -> None:
-    """Make one directory, with the rights that the umask leaves.
-
-    Raises:
-        NoSuchPath: its parent is not there, and is not to be made.
-    """
-    above = parent_of(path)
-    if not parents and await session.tree.status(above, above) is None:
-        raise NoSuchPath(shown, above)
-    mask = modes.umask_of(session.place.configuration.get(UMASK))
-    await session.tree.make_directory(path, DIRECTORY_RIGHTS, mask=mask, parents=parents)
+async def ensure_parent(session: Session, path: str) -> None:
+    """Raise NoSuchPath where the directory of a path is not there."""
+    above = posixpath.dirname(path)
+    if await session.tree.status(above) is None:
+        raise NoSuchPath(f": {above} is not there", "nnha fs mkdir -p")
 
 
-@click.command()
-@click.argument(
-    "sources", nargs=-1, required=True, metavar="SOURCE...", shell_complete=remote_paths
-)
-@click.argument("target", shell_complete=remote_paths)
-@about_files("mv", changes=True)
-async def mv(session: Session, *, sources: Sequence[str], target: str) -> None:
-    """Rename SOURCE to TARGET, or move SOURCEs into TARGET where it is a directory.
+async def destination(session: Session, target: str, *, several: bool) -> tuple[str, bool]:
+    """Return where something is to be put, and whether that is a directory which is there.
 
-    What is at TARGET already stays: then nothing is moved.
-
-    \b
-    nnha fs mv /data/a /data/b
-    nnha fs mv '/incoming/*.csv' /data
-    """
-    found = await session.named(sources)
-    with session.trying(target):
-        into, there = await destination(session, target, several=len(found) > 1)
-        for one in found:
-            with session.trying(one.shown):
-                path = child(into, name_of(one.path)) if there is not None else into
-                if path == one.path:
-                    raise Unfit(f"source and target are both {path}", Code.UNFIT_PATH)
-                if path.startswith(f"{one.path}/"):
-                    raise Unfit(f"{path} is below it", Code.UNFIT_PATH)
-                await session.tree.rename(one.path, path)
-                session.result({"path": one.path, "to": path})
-
-
-async def destination(session: Session, target: str, *, several: bool) -> tuple[str, Entry | None]:
-    """Return where something is to be put, and the directory if one is there.
-
-    Raises:
-        Unfit: it is no directory, and several things are to be put there.
-        NoSuchPath: the directory that it would be in is not there.
+    Raises Unfit where it matches several paths, or where only a directory would do.
     """
     try:
         found = await session.tree.expanded(target)
     except NoSuchPath:
-        found = []
+        path = session.tree.only(target)
+        await ensure_parent(session, path)
+        found = [Entry(path, target, "file")]
     if len(found) > 1:
-        raise Unfit(f"the target matches {len(found)} paths", Code.UNFIT_PATH, "name one")
-    if found and found[0].is_directory:
-        return found[0].path, found[0]
-    if several or (found and target.endswith("/")):
-        text = "the target is no directory" if found else "the target is not there"
-        raise Unfit(f"{text}, and only a directory takes several", Code.UNFIT_PATH)
-    if found:
-        return found[0].path, None
-    path = session.tree.only(target)
-    above = parent_of(path)
-    if await session.tree.status(above, above) is None:
-        raise NoSuchPath(target, above)
-    return path, None
+        raise Unfit(f"the target matches {len(found)} paths; name one")
+    if not found[0].is_directory and (several or target.endswith("/")):
+        raise Unfit("the target is no directory, and only one takes several")
+    return found[0].path, found[0].is_directory
+
+
+@click.command()
+@click.argument("sources", nargs=-1, required=True, shell_complete=remote_paths)
+@click.argument("target", shell_complete=remote_paths)
+@about_files("mv")
+async def mv(session: Session, *, sources: Sequence[str], target: str) -> None:
+    """Rename SOURCES to TARGET, or move them into the directory TARGET. Nothing is replaced.
+
+    \b
+    nnha fs mv '/incoming/*.csv' /data
+    """
+    found = await session.named(sources)
+    with session.trying(target):
+        into, inside = await destination(session, target, several=len(found) > 1)
+        for one in found:
+            with session.trying(one.shown):
+                path = child(into, posixpath.basename(one.path)) if inside else into
+                if f"{path}/".startswith(f"{one.path}/"):
+                    raise Unfit(f"{path} is the same, or below it")
+                await session.tree.rename(one.path, path)
+                session.did(one.path, to=path)
+
+
+@click.command()
+@PATHS
+@click.option("-r", "-R", "deep", is_flag=True, help="Directories, too.")
+@click.option("-f", "forgiving", is_flag=True, help="What is not there is fine.")
+@click.option("--skip-trash", "-skipTrash", "at_once", is_flag=True, help="Delete for good.")
+@about_files("rm")
+async def rm(
+    session: Session, *, paths: Sequence[str], deep: bool, forgiving: bool, at_once: bool
+) -> None:
+    """Move files to /user/NAME/.Trash/Current, or delete them.
+
+    There is a trash where fs.trash.interval is above 0, at the NameNode or here. What is in it
+    already is deleted, and hdfs dfs -expunge empties it: nnha fs rm -r --skip-trash /tmp/old
+    """
+    request, response = calls.GetServerDefaultsRequestProto(), calls.GetServerDefaultsResponseProto
+    answer = await session.tree.namenodes.call("getServerDefaults", request, response)
+    minutes = answer.serverDefaults.trashInterval or session.place.configuration.get(TRASH_INTERVAL)
+    root = f"/user/{session.tree.user}/.Trash"
+    for text in paths:
+        with session.trying(text):
+            try:
+                found = await session.tree.expanded(text)
+            except NoSuchPath:
+                if not forgiving:
+                    raise
+                continue
+            for one in found:
+                with session.trying(one.shown):
+                    if one.is_directory and not deep:
+                        raise Unfit("it is a directory", hint="nnha fs rm -r")
+                    if minutes and not at_once and not f"{one.path}/".startswith(f"{root}/"):
+                        await _to_trash(session, one, root)
+                    else:
+                        await delete(session, one, deep=deep)
+
+
+async def delete(session: Session, one: Entry, *, deep: bool) -> None:
+    """Delete for good."""
+    request = calls.DeleteRequestProto(src=one.path, recursive=deep)
+    answer = await session.tree.namenodes.call("delete", request, calls.DeleteResponseProto)
+    if not answer.result:
+        raise Unfit("nothing was deleted: it is the root, or gone")
+    session.did(one.path, f"Deleted {one.shown}", trash=None)
+
+
+async def _to_trash(session: Session, one: Entry, root: str) -> None:
+    """Move to the trash, under a name with the time where its own is taken there."""
+    tree, skip = session.tree, "nnha fs rm --skip-trash deletes it for good"
+    if f"{root}/".startswith(one.path.rstrip("/") + "/"):
+        raise Unfit(f"it contains the trash {root}", hint=skip)
+    target = f"{root}/Current{one.path}"
+    for left in (1, 0):  # an emptier may rename Current between the two calls
+        try:
+            await tree.make_directory(posixpath.dirname(target), 0o700, 0, parents=True)
+            if await tree.status(target) is not None:
+                target += str(time.time_ns() // 1_000_000)
+            await tree.rename(one.path, target, trash=True)
+        except (NotFound, AlreadyExists) as refused:
+            if not left:
+                raise Unfit(f"it cannot be moved to the trash: {refused}", hint=skip) from refused
+        except Refused as refused:
+            raise Unfit(f"it cannot be moved to the trash: {refused}", hint=skip) from refused
+        else:
+            break
+    session.did(one.path, f"Moved {one.shown} to {target}", trash=target)
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("mode")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=remote_paths)
-@click.option("-R", "deep", is_flag=True, help="All that is below, too.")
-@about_files("chmod", changes=True)
+@PATHS
+@DEEP
+@about_files("chmod")
 async def chmod(session: Session, *, mode: str, paths: Sequence[str], deep: bool) -> None:
-    """Change the permissions of PATHs to MODE: 755, 1777, or clauses as u=rwx,g+w,o-x,+t.
+    """Change the rights of PATHs to MODE: 755, 1777, or clauses as u=rwx,g+w,o-x,+t.
 
-    Letters are r, w, x, X (x where something can be run already) and t; no umask is applied.
-
-    \b
-    nnha fs chmod 750 /data
-    nnha fs chmod -R g+rX,o= /data
+    X is x where something can be run already. No umask is applied: nnha fs chmod -R g+rX,o= /data
     """
-    with session.trying(mode):
-        wanted = modes.parsed(mode)
 
-        async def change(one: Entry) -> dict[str, object]:
-            now = modes.applied(wanted, one.permission, directory=one.is_directory)
-            if now != one.permission:
-                await session.tree.namenodes.call(
-                    "setPermission",
-                    calls.SetPermissionRequestProto(
-                        src=one.path, permission=types.FsPermissionProto(perm=now)
-                    ),
-                    calls.SetPermissionResponseProto,
-                )
-            return {"path": one.path, "permission": f"{now:04o}"}
+    async def change(one: Entry) -> dict[str, object]:
+        now = modes.applied(mode, one.permission, directory=one.is_directory)
+        if now != one.permission:
+            rights = types.FsPermissionProto(perm=now)
+            request = calls.SetPermissionRequestProto(src=one.path, permission=rights)
+            response = calls.SetPermissionResponseProto
+            await session.tree.namenodes.call("setPermission", request, response)
+        return {"permission": f"{now:04o}"}
 
-        await _on_each(session, paths, change, deep=deep)
+    modes.applied(mode, 0, directory=False)
+    await _on_each(session, paths, change, deep=deep)
 
 
 @click.command()
 @click.argument("owner", metavar="[OWNER][:GROUP]")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=remote_paths)
-@click.option("-R", "deep", is_flag=True, help="All that is below, too.")
-@about_files("chown", changes=True)
+@PATHS
+@DEEP
+@about_files("chown")
 async def chown(session: Session, *, owner: str, paths: Sequence[str], deep: bool) -> None:
-    """Change owner and group of PATHs; the superuser may, and an owner to a group of its own.
+    """Change owner and group of PATHs: nnha fs chown -R alice:analysts /user/alice"""
+    read = _OWNER.fullmatch(owner.strip())
+    if read is None or not (read[1] or read[2]):
+        raise Unfit("this is not OWNER, OWNER:GROUP or :GROUP", "BAD_PATH")
 
-    \b
-    nnha fs chown -R alice:analysts /user/alice
-    nnha fs chown :analysts /data
-    """
-    with session.trying(owner):
-        read = _OWNER.fullmatch(owner.strip())
-        user, group = (read[1] or "", read[2] or "") if read else ("", "")
-        if not user and not group:
-            raise Unfit("this is not OWNER, OWNER:GROUP or :GROUP", Code.BAD_PATH)
-
-        async def change(one: Entry) -> dict[str, object]:
+    async def change(one: Entry) -> dict[str, object]:
+        user, group = read[1] or one.owner, read[2] or one.group
+        if (user, group) != (one.owner, one.group):
             request = calls.SetOwnerRequestProto(src=one.path)
-            if user and user != one.owner:
+            if user != one.owner:
                 request.username = user
-            if group and group != one.group:
+            if group != one.group:
                 request.groupname = group
-            if request.HasField("username") or request.HasField("groupname"):
-                await session.tree.namenodes.call("setOwner", request, calls.SetOwnerResponseProto)
-            return {"path": one.path, "owner": user or one.owner, "group": group or one.group}
+            await session.tree.namenodes.call("setOwner", request, calls.SetOwnerResponseProto)
+        return {"owner": user, "group": group}
 
-        await _on_each(session, paths, change, deep=deep)
+    await _on_each(session, paths, change, deep=deep)
 
 
 async def _on_each(
@@ -183,9 +217,9 @@ async def _on_each(
     *,
     deep: bool,
 ) -> None:
-    """Change what the paths stand for, and with ``deep`` what is below, each directory first."""
+    """Change what the paths stand for, and with ``deep`` what is below, directories first."""
     for top in await session.named(paths):
         with session.trying(top.shown):
             async for one in session.tree.below(top, None if deep else 0):
                 with session.trying(one.shown):
-                    session.result(await change(one))
+                    session.did(one.path, None, **await change(one))

@@ -1,15 +1,13 @@
 """What Tab offers for a path in HDFS: one listing, asked of the active with a short limit."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import click
 from click.shell_completion import CompletionItem
 
-from files.cli.globs import quoted, unquoted
-from files.cli.spelling import BadPath, child, name_of
+from files.cli.spelling import Unfit, child, quoted, unquoted
 from files.cli.tree import Tree
 from files.errors import FilesError
 from files.namenodes import CallLimits, Namenodes
@@ -21,60 +19,45 @@ from ha.console.own_certificate import call_under_certificate
 from ha.daemon import event_loop
 from ha.security.caller import Role
 
-SECONDS: Final = 0.5
-LIMITS: Final = CallLimits(connect_seconds=SECONDS, attempt_seconds=SECONDS, total_seconds=SECONDS)
+LIMITS: Final = CallLimits(connect_seconds=0.5, attempt_seconds=0.5, total_seconds=0.5)
+Complete: TypeAlias = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-def remote_paths(
-    ctx: click.Context, _param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
+def remote_paths(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return the paths that begin so, directories with a slash; none where that is not known."""
-    with suppress(ConfigurationError, FilesError, BadPath, OSError):
-        folder = ctx.params.get("conf_dir")
-        configuration = load_configuration(
-            folder if isinstance(folder, Path) else None, ctx.params.get("overrides") or ()
-        )
+    with suppress(ConfigurationError, FilesError, Unfit, OSError):
+        given = ctx.params.get
+        configuration = load_configuration(given("conf_dir"), given("overrides") or ())
         call_under_certificate(configuration, Role.CLIENT, Role.ADMIN)
-        name = ctx.params.get("nameservice") or nameservice_of(configuration)
+        name = given("nameservice") or nameservice_of(configuration)
         namenodes = Namenodes.of(configuration, nameservice=name, user=own_user(), limits=LIMITS)
-        tree = Tree(namenodes, own_user(), name)
-        return [CompletionItem(path) for path in event_loop.run(_beginning(tree, incomplete))]
+        paths = event_loop.run(_beginning(Tree(namenodes, own_user(), name), incomplete))
+        return [CompletionItem(path) for path in paths]
     return []
 
 
-async def _beginning(tree: Tree, text: str) -> Sequence[str]:
+async def _beginning(tree: Tree, text: str) -> list[str]:
+    above, slash, begun = text.rpartition("/")
+    shown, begun = above + slash or ".", unquoted(begun)
+    first = begun.encode()
+    # What comes just before all names that begin so: no name has the byte 0xff.
+    before = first[:-1] + bytes([first[-1] - 1]) + b"\xff" if first else b""
     async with tree.namenodes:
-        above, slash, begun = text.rpartition("/")
-        shown = above + slash or "."
-        spelling = tree.spelt(shown)
-        path, begun = unquoted(spelling.absolute(spelling.path)), unquoted(begun)
-        page = await tree.page(path, shown, _before(begun))
-        return [
-            child(shown, quoted(name_of(one.path))) + "/" * one.is_directory
-            for one in page.entries
-            if name_of(one.path).startswith(begun)
-        ]
+        found, _ = await tree.page(tree.only(shown), "", before)
+    return [
+        child(shown, quoted(name)) + "/" * one.is_directory
+        for one in found
+        if (name := one.path.rpartition("/")[2]).startswith(begun)
+    ]
 
 
-def remote_first(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Return paths in HDFS for the first word, and have the shell offer files for the others."""
-    if ctx.params.get(param.name or ""):
-        return [CompletionItem(incomplete, type="file")]
-    return remote_paths(ctx, param, incomplete)
+def first_word(first: Complete | None, others: Complete | None) -> Complete:
+    """Return a completion of paths in HDFS or, for None, of files by the shell itself."""
 
+    def complete(
+        ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        wanted = others if ctx.params.get(param.name or "") else first
+        return wanted(ctx, param, incomplete) if wanted else [CompletionItem("", type="file")]
 
-def local_first(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Have the shell offer files for the first word, and return paths in HDFS for the others."""
-    if ctx.params.get(param.name or ""):
-        return remote_paths(ctx, param, incomplete)
-    return [CompletionItem(incomplete, type="file")]
-
-
-def _before(begun: str) -> bytes:
-    """Return what comes just before all names that begin so, in the order of their bytes."""
-    name = begun.encode()
-    return name[:-1] + bytes([name[-1] - 1]) + b"\xff" if name else b""
+    return complete

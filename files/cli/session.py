@@ -5,25 +5,47 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial, wraps
-from typing import Any, NoReturn
+from typing import Any, Final
 
 import click
 
-from files.cli.failures import KNOWN, Failure, exit_code, failure_of
+from files import errors
 from files.cli.forms import Entry
+from files.cli.spelling import Unfit
 from files.cli.tree import Tree
-from files.errors import OutcomeUnknown, Unreachable
 from files.namenodes import DEFAULT_LIMITS, CallLimits, Namenodes
 from ha.conf.own_user import own_user
+from ha.console import exit_codes
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.output import FORMATS, plain, show
-from ha.console.result import API_VERSION
+from ha.console.result import API_VERSION, CommandOutcome
 from ha.daemon import event_loop
 from ha.security.caller import Role
 
+ROLES: Final = (Role.CLIENT, Role.ADMIN)
+_REFUSED: Final = CommandOutcome.REFUSED
+_QUOTA: Final = "delete something (nnha fs rm --skip-trash), or have the quota raised"
+_KINDS: Final = (
+    (errors.Denied, CommandOutcome.UNAUTHORISED, "ACCESS_DENIED", "nnha fs ls -d shows the rights"),
+    (errors.NotFound, _REFUSED, "NO_SUCH_PATH", "nnha fs ls shows what is there"),
+    (errors.AlreadyExists, _REFUSED, "PATH_EXISTS", ""),
+    (errors.QuotaExceeded, _REFUSED, "QUOTA_EXCEEDED", _QUOTA),
+    (errors.InSafeMode, _REFUSED, "IN_SAFE_MODE", "nnha safemode get"),
+    (errors.Refused, _REFUSED, "NAMENODE_REFUSED", ""),
+    (errors.Unsupported, _REFUSED, "UNFIT_PATH", ""),
+    (errors.Unreachable, CommandOutcome.UNREACHABLE, "NO_ANSWER", ""),
+    (errors.OutcomeUnknown, CommandOutcome.UNKNOWN, "OUTCOME_UNKNOWN", ""),
+    (Exception, CommandOutcome.FAILED, "COPY_FAILED", ""),
+)
+"""What each error means: the first that fits counts."""
+
+
+class Failed(Exception):
+    """A copy has ended in the middle; the text says what is left of it, and where."""
+
 
 class _NoAnswer(Exception):
-    """The command ends: what it needs does not answer, and that is reported."""
+    """No NameNode is active: each further path would wait as long."""
 
 
 @dataclass(slots=True)
@@ -33,43 +55,47 @@ class Session:
     command: str
     place: ClusterCommand
     tree: Tree
-    changes: bool
     results: list[Mapping[str, object]] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[Mapping[str, object]] = field(default_factory=list)
+    outcomes: set[CommandOutcome] = field(default_factory=set)
+    changed: bool = False
 
     @property
     def for_people(self) -> bool:
         """Whether lines are printed, and not one document at the end."""
-        return self.place.output == "table"
+        return self.place.output == FORMATS[0]
 
-    def say(self, text: str) -> None:
-        """Print one line for people; on a terminal no name can steer it."""
-        if self.for_people:
-            click.echo(plain(text, " ") if sys.stdout.isatty() else text)
-
-    def result(self, document: Mapping[str, object], text: str | None = None) -> None:
-        """Note one thing that was found or done; print its line where lines are printed."""
-        if not self.for_people or self.changes:
+    def found(self, document: Mapping[str, object], text: str | None = None) -> None:
+        """Print one line, or keep what a document says of it."""
+        if not self.for_people:
             self.results.append(document)
-        if text is not None:
-            self.say(text)
+        elif text is not None:
+            click.echo(plain(text) if sys.stdout.isatty() else text)
+
+    def did(self, path: str, text: str | None = None, **facts: object) -> None:
+        """Note a change."""
+        self.changed = True
+        self.found({"path": path, **facts}, text)
 
     @contextmanager
     def trying(self, path: str) -> Iterator[None]:
-        """Report an error about one path, and go on.
-
-        Raises:
-            _NoAnswer: no NameNode is active; each further path would wait as long.
-        """
+        """Report an error about one path, and go on; where no NameNode answers, end."""
         try:
             yield
-        except KNOWN as error:
-            failure = failure_of(path, error, self.tree.user)
-            self.failures.append(failure)
+        except (Unfit, Failed, errors.FilesError) as error:
+            _, outcome, code, hint = next(row for row in _KINDS if isinstance(error, row[0]))
+            if isinstance(error, Unfit):
+                outcome, code, hint = _REFUSED, error.code, error.hint
+            user = f"{self.tree.user} may not: " if code == "ACCESS_DENIED" else ""
+            text = f"{user}{error}"
+            facts = {"path": path, "outcome": outcome.value, "code": code, "message": text}
+            self.failures.append({**facts, "hint": hint or None})
+            self.outcomes.add(outcome)
             if self.for_people:
                 sys.stdout.flush()
-                click.echo(f"nnha {self.command}: {plain(str(failure), chr(10))}", err=True)
-            if isinstance(error, Unreachable | OutcomeUnknown):
+                text = f"nnha {self.command}: {path}: {text}" + (f"\n→ {hint}" if hint else "")
+                click.echo(plain(text, "\n"), err=True)
+            if isinstance(error, errors.Unreachable | errors.OutcomeUnknown):
                 raise _NoAnswer from error
 
     async def named(self, paths: Sequence[str]) -> Sequence[Entry]:
@@ -80,46 +106,32 @@ class Session:
                 found += await self.tree.expanded(path)
         return found
 
-    def end(self) -> NoReturn:
-        """Print the document, if one is wanted, and exit with the code for all that happened."""
-        code = exit_code(self.failures, changed=self.changes and bool(self.results))
-        if not self.for_people:
-            document = {
-                "apiVersion": API_VERSION,
-                "command": self.command,
-                "nameservice": self.place.nameservice,
-                "exit_code": code,
-                "results": self.results,
-                "failures": [one.as_json() for one in self.failures],
-            }
-            show(self.place.output, document, "")
-        sys.exit(code)
+    def exit_code(self) -> int:
+        """Return the code for all that happened; a part that was changed is not "refused"."""
+        if CommandOutcome.UNKNOWN in self.outcomes:
+            return exit_codes.OUTCOME_UNKNOWN
+        if len(self.outcomes) > 1 or (self.outcomes and self.changed):
+            return exit_codes.FAILED
+        return next((one.exit_code for one in self.outcomes), exit_codes.DONE)
 
 
 def about_files(
-    command: str, *, changes: bool, formats: tuple[str, ...] = FORMATS
+    command: str, formats: tuple[str, ...] = FORMATS
 ) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., None]]:
-    """Add the options of every command about files; its coroutine gets a ``Session``.
-
-    ``changes``: a failure after some change is FAILED, and not REFUSED.
-    """
+    """Add the options of every command about files; its coroutine gets a ``Session``."""
 
     def decorate(work: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-        name = f"fs {command}"
-
-        @about_a_cluster(
-            name,
-            timeout_seconds=DEFAULT_LIMITS.total_seconds,
-            formats=formats,
-            roles=(Role.CLIENT, Role.ADMIN),
-        )
+        @about_a_cluster(f"fs {command}", timeout_seconds=120.0, formats=formats, roles=ROLES)
         @wraps(work)
-        def wrapper(
-            *,
-            place: ClusterCommand,
-            **own: Any,  # noqa: ANN401 - the command's own options, of click's making
-        ) -> None:
-            event_loop.run(_run(name, place, partial(work, **own), changes=changes)).end()
+        def wrapper(*, place: ClusterCommand, **own: Any) -> None:  # noqa: ANN401 - of click
+            session = event_loop.run(_run(f"fs {command}", place, partial(work, **own)))
+            code = session.exit_code()
+            if not session.for_people:
+                facts = {"command": session.command, "nameservice": place.nameservice}
+                ends = {"results": session.results, "failures": session.failures}
+                document = {"apiVersion": API_VERSION, **facts, "exit_code": code, **ends}
+                show(place.output, document, "")
+            sys.exit(code)
 
         return wrapper
 
@@ -127,27 +139,23 @@ def about_files(
 
 
 async def _run(
-    command: str,
-    place: ClusterCommand,
-    work: Callable[[Session], Awaitable[None]],
-    *,
-    changes: bool,
+    command: str, place: ClusterCommand, work: Callable[[Session], Awaitable[None]]
 ) -> Session:
     if "structlog" in sys.modules:  # only what reads and writes blocks has it
         from ha.console.library_logs import silence_libraries
 
         silence_libraries()
-    seconds, user = place.timeout_seconds, own_user()
+    most, usual = place.timeout_seconds, DEFAULT_LIMITS
     limits = CallLimits(
-        connect_seconds=min(DEFAULT_LIMITS.connect_seconds, seconds),
-        attempt_seconds=min(DEFAULT_LIMITS.attempt_seconds, seconds),
-        total_seconds=seconds,
+        connect_seconds=min(usual.connect_seconds, most),
+        attempt_seconds=min(usual.attempt_seconds, most),
+        total_seconds=most,
     )
-    async with Namenodes.of(
-        place.configuration, nameservice=place.nameservice, user=user, limits=limits
-    ) as namenodes:
-        tree = Tree(namenodes, user, place.nameservice)
-        session = Session(command, place, tree, changes=changes)
+    namenodes = Namenodes.of(
+        place.configuration, nameservice=place.nameservice, user=own_user(), limits=limits
+    )
+    async with namenodes:
+        session = Session(command, place, Tree(namenodes, own_user(), place.nameservice))
         with suppress(_NoAnswer), session.trying(place.nameservice):
             await work(session)
         return session

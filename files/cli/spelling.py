@@ -1,38 +1,48 @@
-"""Paths as people spell them: absolute, relative to /user/NAME, or with a scheme.  Pure."""
+"""Paths and patterns as people write them, in Hadoop's manner.  Pure."""
 
+import posixpath
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 _URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*)(?=/|$)|(?=/))(.*)", re.DOTALL)
+_TOKEN: Final = re.compile(
+    r"\\(?P<own>.)|\[(?P<no>[!^]?)(?P<set>\]?(?:\\.|[^]\\])+|\])\]|.", re.DOTALL
+)
+_WORDS: Final = {"*": ".*", "?": ".", "{": "(?:"}
 
 
-class BadPath(Exception):
-    """A path that names nothing in this cluster; the text says why, and what to write instead."""
+class Unfit(Exception):
+    """A refusal before anything was changed: why, its name for programs, and what to do."""
+
+    def __init__(self, reason: str, code: str = "UNFIT_PATH", hint: str = "") -> None:
+        super().__init__(reason)
+        self.code, self.hint = code, hint
+
+
+class NoSuchPath(Unfit):
+    """There is no file or directory of this name, or none that matches."""
+
+    def __init__(self, why: str = "", hint: str = "nnha fs ls shows what is there") -> None:
+        super().__init__(f"no such file or directory{why}", "NO_SUCH_PATH", hint)
 
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """What was written: all but ``path`` says only how results are to be spelt.
+    """What was written; ``home`` is where relative paths begin, ``prefix`` stood before it."""
 
-    ``path`` is a pattern, absolute or relative to ``home``; ``prefix`` stood before it.
-    """
-
-    path: str
+    pattern: str
     home: str
     prefix: str = ""
 
-    def absolute(self, path: str) -> str:
-        """Return the path that this pattern, or one that it expands to, means.
-
-        Raises:
-            BadPath: it leads above the root.
-        """
+    def absolute(self, pattern: str) -> str:
+        """Return what a pattern means that this one expands to; raise Unfit above the root."""
+        path = posixpath.join("/" if self.prefix else self.home, pattern)
         parts: list[str] = []
-        whole = path if path.startswith("/") or self.prefix else f"{self.home}/{path}"
-        for part in whole.split("/"):
+        for part in path.split("/"):
             if part == ".." and not parts:
-                raise BadPath(f"{path!r} leads above the root. Write the path from / on.")
+                raise Unfit(f"{pattern!r} leads above the root", "BAD_PATH")
             if part == "..":
                 parts.pop()
             elif part not in ("", "."):
@@ -40,59 +50,88 @@ class Spelling:
         return "/" + "/".join(parts)
 
     def shown(self, found: str) -> str:
-        """Return a path that was found as it would be written in the manner of this one."""
-        if self.prefix:
+        """Return a path that was found in the manner of this one."""
+        if self.prefix or self.pattern.startswith("/"):
             return self.prefix + found
-        if self.path.startswith("/"):
-            return found
-        home, parts = self.home[1:].split("/"), found[1:].split("/") if found != "/" else []
-        same = 0
-        while same < min(len(home), len(parts)) and home[same] == parts[same]:
-            same += 1
-        return "/".join([".."] * (len(home) - same) + parts[same:]) or "."
+        return posixpath.relpath(found, self.home)
 
 
 def spelt(text: str, user: str, nameservice: str) -> Spelling:
-    """Return what a path on the command line means.
-
-    Raises:
-        BadPath: it is empty, or of another file system or nameservice than the one configured.
-    """
-    home = f"/user/{user}"
-    if not text:
-        raise BadPath("A path is empty. Write / for the root, or . for your home directory.")
-    if any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise BadPath("this name is not UTF-8, and names in HDFS are.")
-    found = _URI.fullmatch(text)
-    if found is None:
-        return Spelling(text, home)
+    """Return what a word on the command line means; raise Unfit where it is no path here."""
+    if not text or any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise Unfit("a path is UTF-8, and not empty. / is the root, . is your home", "BAD_PATH")
+    if (found := _URI.fullmatch(text)) is None:
+        return Spelling(text, f"/user/{user}")
     scheme, authority, path = found.groups()
     if scheme.lower() != "hdfs":
-        raise BadPath(
-            f"this command knows hdfs: only, and not {scheme}:. Hadoop's own client reads "
-            "other file systems: nnha dfs"
-        )
+        raise Unfit(f"this reads hdfs: only, and not {scheme}:", "BAD_PATH", "nnha dfs")
     if authority and authority != nameservice:
-        raise BadPath(
-            f"the configuration is about the nameservice {nameservice}, and not about "
-            f"{authority}. Leave hdfs://{authority} out, or name the other one's with -ns or "
-            "--conf-dir."
-        )
-    return Spelling(path or "/", home, f"hdfs://{authority or ''}")
+        text = f"the configuration is about {nameservice}, and not about {authority}"
+        raise Unfit(text, "BAD_PATH", "leave it out, or give -ns or --conf-dir")
+    return Spelling(path or "/", f"/user/{user}", f"hdfs://{authority or ''}")
 
 
 def child(parent: str, name: str) -> str:
-    """Return the path of an entry of a directory, as written or absolute."""
-    if parent == ".":
-        return name
-    return parent + name if parent.endswith("/") else f"{parent}/{name}"
+    """Return the path of an entry of a directory."""
+    return name if parent == "." else posixpath.join(parent, name)
 
 
-def parent_of(path: str) -> str:
-    """Return the directory of an absolute path; the root's is the root."""
-    return path.rpartition("/")[0] or "/"
+def alternatives(pattern: str) -> list[str]:
+    """Return patterns without a slash in braces that together stand for this one, in order."""
+    cuts, depth, slash = [0], 0, False
+    for at, letter in enumerate(re.sub(r"\\.", "..", pattern, flags=re.DOTALL)):
+        if letter == "{":
+            cuts, slash = (cuts, slash) if depth else ([at], False)
+            depth += 1
+        elif letter == "}" and depth:
+            depth -= 1
+            if not depth and slash:
+                cuts.append(at)
+                inside = [pattern[a + 1 : b] for a, b in pairwise(cuts)]
+                whole = [pattern[: cuts[0]] + one + pattern[at + 1 :] for one in inside]
+                return [each for one in whole for each in alternatives(one)]
+        elif letter == "," and depth == 1:
+            cuts.append(at)
+        slash = slash or (letter == "/" and depth > 0)
+    return [pattern]
 
 
-def name_of(path: str) -> str:
-    """Return the last name of an absolute path; the root's is empty."""
-    return path.rpartition("/")[2]
+def matcher(pattern: str, *, any_case: bool = False) -> re.Pattern[str]:
+    """Return what matches the names that a pattern means; raise Unfit for one with an open end."""
+    made, depth = "", 0
+    for token in _TOKEN.finditer(pattern):
+        letter = token[0]
+        if token["own"]:
+            made += re.escape(token["own"])
+        elif token["set"] is not None:
+            inside = re.sub(r"([][^&~|\\])", r"\\\1", unquoted(token["set"]))
+            made += f"[{'^' * bool(token['no'])}{inside}]"
+        elif letter in ("\\", "["):
+            raise Unfit(f"{pattern!r}: {letter} is not closed. Write \\{letter}", "BAD_PATH")
+        elif depth and letter in ",}":
+            made += "|" if letter == "," else ")"
+            depth -= letter == "}"
+        else:
+            made += _WORDS.get(letter) or re.escape(letter)
+            depth += letter == "{"
+    if depth:
+        raise Unfit(f"{pattern!r}: a brace is not closed. Write \\{{", "BAD_PATH")
+    try:
+        return re.compile(made, re.DOTALL | re.IGNORECASE if any_case else re.DOTALL)
+    except re.error as wrong:
+        raise Unfit(f"{pattern!r} is no pattern: {wrong}", "BAD_PATH") from wrong
+
+
+def is_pattern(text: str) -> bool:
+    """Return whether a part of a path is more than a name; raise Unfit as ``matcher``."""
+    return bool(matcher(text)) and any(token[0][0] in "*?[{" for token in _TOKEN.finditer(text))
+
+
+def unquoted(text: str) -> str:
+    """Return a name without the backslashes that kept it from being a pattern."""
+    return re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL)
+
+
+def quoted(name: str) -> str:
+    """Return a name as a pattern that matches it alone."""
+    return re.sub(r"([\\*?\[{])", r"\\\1", name)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from files.cli.modes import BadMode, applied, parsed, shown, umask_of
+from files.cli.modes import applied, shown, umask_of
+from files.cli.spelling import Unfit
 
 CASES = {
     "octal": ("750", 0o1644, 0o750),
@@ -25,17 +26,17 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_a_mode_makes_of_a_permission(name: str) -> None:
     mode, before, after = CASES[name]
-    assert f"{applied(parsed(mode), before, directory=False):o}" == f"{after:o}"
+    assert f"{applied(mode, before, directory=False):o}" == f"{after:o}"
 
 
 def test_x_in_capitals_is_an_x_for_directories() -> None:
-    assert applied(parsed("a+X"), 0o644, directory=True) == 0o755
+    assert applied("a+X", 0o644, directory=True) == 0o755
 
 
 @pytest.mark.parametrize("mode", ["", "8", "77", "2755", "17777", "u", "u+q", "g=u", "u+x,", "x"])
 def test_what_is_no_mode_is_refused_with_what_is(mode: str) -> None:
-    with pytest.raises(BadMode, match="755"):
-        parsed(mode)
+    with pytest.raises(Unfit, match="755"):
+        applied(mode, 0, directory=False)
 
 
 def test_permissions_as_ls_shows_them() -> None:
@@ -46,5 +47,5 @@ def test_permissions_as_ls_shows_them() -> None:
 def test_umasks() -> None:
     texts = {"022": 0o022, "0027": 0o027, "7": 7, "u=rwx,g=rx,o=": 0o027, "u=rwx,g=,o=": 0o077}
     assert {text: umask_of(text) for text in texts} == texts
-    with pytest.raises(BadMode, match="no umask"):
+    with pytest.raises(Unfit, match="no umask"):
         umask_of("9")
