@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Final
 
 EVERY_SECONDS: Final = 30.0
@@ -29,42 +29,25 @@ class Totals:
     under_replicated: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """What happened between two looks at the totals; None: not known, which is not zero."""
-
-    at: float
-    role: str
-    edits_per_second: float | None
-    calls_per_second: float | None
-    commit_median_seconds: float | None
-    commit_p99_seconds: float | None
-    lag_seconds: float | None
-    under_replicated: int | None
-
-
-def sample(before: Totals, now: Totals) -> Sample:
-    """Return the rates between two looks.
+def sample(before: Totals, now: Totals) -> Mapping[str, object]:
+    """Return the rates between two looks; None: not known, which is not zero.
 
     Edits and commits of an interval in which the role changed are not known: a standby applies
     what another NameNode wrote, and is as fast as it can.
     """
     seconds = now.at - before.at
     known = seconds > 0 and before.role == now.role
-    counts = [
-        (bound, count - earlier)
-        for (bound, count), (_, earlier) in zip(now.commits, before.commits, strict=True)
-    ]
-    return Sample(
-        at=now.at,
-        role=now.role,
-        edits_per_second=round((now.edits - before.edits) / seconds, 2) if known else None,
-        calls_per_second=round((now.calls - before.calls) / seconds, 2) if seconds > 0 else None,
-        commit_median_seconds=quantile(0.5, counts) if known else None,
-        commit_p99_seconds=quantile(0.99, counts) if known else None,
-        lag_seconds=now.lag_seconds,
-        under_replicated=now.under_replicated,
-    )
+    pairs = zip(now.commits, before.commits, strict=True)
+    counts = [(bound, count - earlier) for (bound, count), (_, earlier) in pairs if known]
+    return {
+        "role": now.role,
+        "edits_per_second": round((now.edits - before.edits) / seconds, 2) if known else None,
+        "calls_per_second": round((now.calls - before.calls) / seconds, 2) if seconds > 0 else None,
+        "commit_median_seconds": quantile(0.5, counts),
+        "commit_p99_seconds": quantile(0.99, counts),
+        "lag_seconds": now.lag_seconds,
+        "under_replicated": now.under_replicated,
+    }
 
 
 def quantile(share: float, counts: Sequence[tuple[float, float]]) -> float | None:
@@ -88,17 +71,15 @@ class LastHour:
     def __init__(
         self, read: Callable[[], Totals], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._read = read
-        self._clock = clock
-        self._began = clock()
+        self._read, self._clock, self._began = read, clock, clock()
         self._before: Totals | None = None
-        self._samples: deque[Sample] = deque(maxlen=MOST_SAMPLES)
+        self._samples: deque[tuple[float, Mapping[str, object]]] = deque(maxlen=MOST_SAMPLES)
 
     def take(self) -> None:
         """Take one sample; the first look at the totals gives none."""
         now = self._read()
         if self._before is not None:
-            self._samples.append(sample(self._before, now))
+            self._samples.append((now.at, sample(self._before, now)))
         self._before = now
 
     async def run(self) -> None:
@@ -113,9 +94,5 @@ class LastHour:
         return {
             "started_seconds_ago": round(now - self._began, 1),
             "every_seconds": EVERY_SECONDS,
-            "samples": [
-                {"age_seconds": round(now - one.at, 1)}
-                | {name: value for name, value in asdict(one).items() if name != "at"}
-                for one in self._samples
-            ],
+            "samples": [{"age_seconds": round(now - at, 1), **one} for at, one in self._samples],
         }

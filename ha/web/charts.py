@@ -1,35 +1,19 @@
 """The last hour as small charts: gaps are gaps, restarts are marks, unknown is not zero.  Pure."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ha.cluster.last_hour import HOUR_SECONDS, LastHour
 
-WIDTH: Final = 240
-HEIGHT: Final = 40
+WIDTH, HEIGHT = 240, 40
 GAP: Final = 2.5
 """Samples that are further apart than this number of intervals are not joined."""
 MOST_MARKS: Final = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """What one chart shows: fields of the samples of NameNodes in these roles, and their unit."""
-
-    title: str
-    fields: tuple[str, ...]
-    names: tuple[str, ...]
-    active: bool
-    shown: Callable[[float], str]
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A place on the line of one NameNode."""
-
-    age_seconds: float
-    value: float
+Figure = tuple[str, Sequence[str], str, Callable[[float], str]]
+"""Title, fields of samples, the role in which they are looked at, and how a value is written."""
+Run = list[tuple[float, float]]
+"""Ages and values that are to be joined: between them the figure was known all the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +31,18 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One chart: its lines as paths, by the name of what they show, and the same in words."""
+    """One chart: its lines as paths, and the same in words; ``known``: of how much, if not all."""
 
     title: str
-    lines: tuple[tuple[str, str], ...]
+    lines: tuple[str, ...]
     now: str
     most: str
     known: str
-    words: str
+
+    @property
+    def words(self) -> str:
+        known = f"; {self.known}" if self.known else ""
+        return f"{self.title} in the last hour: now {self.now}; most {self.most}{known}"
 
 
 def charts(hours: Mapping[str, LastHour]) -> tuple[Chart, ...]:
@@ -79,67 +67,42 @@ def _events(name: str, hour: LastHour) -> Iterator[Event]:
 
 
 def _chart(figure: Figure, hours: Mapping[str, LastHour]) -> Chart:
-    by_field = [
-        [run for hour in hours.values() for run in _runs(figure, field, hour)]
-        for field in figure.fields
+    title, fields, role, shown = figure
+    every = max((hour.every_seconds for hour in hours.values()), default=1.0)
+    lines = [
+        [run for hour in hours.values() for run in _runs(role, field, hour)] for field in fields
     ]
-    values = [point.value for runs in by_field for run in runs for point in run]
-    top, fresh = max(values, default=0.0), max((_fresh(one) for one in hours.values()), default=0.0)
-    now = [
-        figure.shown(max(newest)) if (newest := _newest(runs, fresh)) else "not known"
-        for runs in by_field
-    ]
-    known = _known(hours, by_field[0])
-    most = figure.shown(top) if values else "not known"
-    told = ", ".join(f"{name} {text}".strip() for name, text in zip(figure.names, now, strict=True))
+    top = max((value for runs in lines for run in runs for _, value in run), default=None)
+    now = []
+    for runs in lines:
+        newest = [run[-1][1] for run in runs if run[-1][0] <= GAP * every]
+        now.append(shown(max(newest)) if newest else "not known")
+    seconds = sum(len(run) for run in lines[0]) * every
     return Chart(
-        title=figure.title,
-        lines=tuple(
-            (name or figure.title, "".join(_path(run, top) for run in runs))
-            for name, runs in zip(figure.names, by_field, strict=True)
-        ),
+        title,
+        tuple("".join(_path(run, top or 1.0) for run in runs) for runs in lines),
         now=" / ".join(dict.fromkeys(now)),
-        most=most,
-        known=known,
-        words=f"{figure.title} in the last hour: now {told}; most {most}{known and f'; {known}'}",
+        most="not known" if top is None else shown(top),
+        known="" if seconds > HOUR_SECONDS - 3 * every else f"known for {_minutes(seconds)} of it",
     )
 
 
-def _runs(figure: Figure, field: str, hour: LastHour) -> Iterator[list[Point]]:
-    """Yield the points that are to be joined: between them the figure was known all the time."""
-    run: list[Point] = []
+def _runs(role: str, field: str, hour: LastHour) -> Iterator[Run]:
+    run: Run = []
     for one in hour.samples:
         value: float | None = getattr(one, field)
-        fits = (one.role == "active") is figure.active and value is not None
-        if run and (not fits or run[-1].age_seconds - one.age_seconds > GAP * hour.every_seconds):
+        late = bool(run) and run[-1][0] - one.age_seconds > GAP * hour.every_seconds
+        if run and (late or value is None or one.role != role):
             yield run
             run = []
-        if fits and value is not None:
-            run.append(Point(one.age_seconds, value))
+        if value is not None and one.role == role:
+            run.append((one.age_seconds, value))
     if run:
         yield run
 
 
-def _fresh(hour: LastHour) -> float:
-    return GAP * hour.every_seconds
-
-
-def _newest(runs: list[list[Point]], fresh: float) -> list[float]:
-    return [run[-1].value for run in runs if run[-1].age_seconds <= fresh]
-
-
-def _known(hours: Mapping[str, LastHour], runs: list[list[Point]]) -> str:
-    """Return of how much of the hour the figure is known; empty where it is of all."""
-    every = max((one.every_seconds for one in hours.values()), default=1.0)
-    seconds = min(HOUR_SECONDS, sum(len(run) for run in runs) * every)
-    return "" if seconds > HOUR_SECONDS - 3 * every else f"known for {_minutes(seconds)} of it"
-
-
-def _path(run: list[Point], top: float) -> str:
-    places = [
-        f"{_x(one.age_seconds):g} {round(HEIGHT - HEIGHT * one.value / (top or 1.0), 1):g}"
-        for one in run
-    ]
+def _path(run: Run, top: float) -> str:
+    places = [f"{_x(age):g} {round(HEIGHT * (1 - value / top), 1):g}" for age, value in run]
     # A line of no length shows nothing: one point is a dot.
     return f"M{places[0]}" + ("".join(f"L{place}" for place in places[1:]) or "h.1")
 
@@ -162,20 +125,11 @@ def _seconds(value: float) -> str:
     return f"{1000 * value:.0f} ms" if value >= 0.01 or value == 0 else f"{1000 * value:.1f} ms"
 
 
-def _count(value: float) -> str:
-    return f"{value:,.0f}"
-
-
-FIGURES: Final = (
-    Figure("Edits", ("edits_per_second",), ("",), active=True, shown=_rate),
-    Figure(
-        "Commits",
-        ("commit_median_seconds", "commit_p99_seconds"),
-        ("median", "99 %"),
-        active=True,
-        shown=_seconds,
-    ),
-    Figure("Client calls", ("calls_per_second",), ("",), active=True, shown=_rate),
-    Figure("The standby's lag", ("lag_seconds",), ("",), active=False, shown=_seconds),
-    Figure("Blocks with too few replicas", ("under_replicated",), ("",), active=True, shown=_count),
+_COMMITS: Final = ("commit_median_seconds", "commit_p99_seconds")
+FIGURES: Final[Sequence[Figure]] = (
+    ("Edits", ("edits_per_second",), "active", _rate),
+    ("Commits, median / 99 %", _COMMITS, "active", _seconds),
+    ("Client calls", ("calls_per_second",), "active", _rate),
+    ("The standby's lag", ("lag_seconds",), "standby", _seconds),
+    ("Blocks with too few replicas", ("under_replicated",), "active", "{:,.0f}".format),
 )

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -96,7 +96,8 @@ async def _serve(
     await asyncio.to_thread(load_journal_probe)
     connections = KeptConnections()
     session = KeptSession(lambda: looker.poll_soon())
-    hours = Hours({node.namenode: node.http for node in namenodes(conf, nameservice)}, fetch_object)
+    nodes = {node.namenode: node.http for node in namenodes(conf, nameservice)}
+    hours = Hours(nodes, fetch_object)
 
     async def look() -> ClusterView:
         found, newest = await asyncio.gather(
@@ -118,7 +119,7 @@ async def _serve(
             "looks": looker.looks,
         },
         healthy=lambda: None,
-        routes=lambda: _routes(conf, nameservice, at, looker, records),
+        routes=lambda: _routes(conf, nameservice, at, looker, records, nodes),
         access=access,
         front=False,
     )
@@ -137,10 +138,13 @@ async def _serve(
 
 
 def _routes(
-    conf: Configuration, nameservice: str, at: HostPort, looker: ClusterPoller, records: Records
-) -> "Sequence[aiohttp_web.RouteDef]":
+    conf: Configuration, nameservice: str, at: HostPort, looker: ClusterPoller, records: Records,
+    nodes: Mapping[str, HostPort],
+) -> "Sequence[aiohttp_web.RouteDef]":  # fmt: skip
     # Loaded here: aiohttp is loaded after the port is open, and no earlier.
+    from ha.web.blocks import ask
     from ha.web.site import Site
 
     hosts = allowed_hosts(at.host, socket.gethostname(), conf.get(keys.WEB_HOSTS))
-    return Site(nameservice, looker, records.newest, hosts).routes()
+    blocks = partial(ask, nodes)
+    return Site(nameservice, looker, records.newest, hosts, blocks=blocks).routes()

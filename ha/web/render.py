@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -22,9 +22,11 @@ from ha.cluster.problems import problems
 from ha.cluster.verdict import taking_over, verdict
 from ha.cluster.view import ClusterView
 from ha.console.durations import span
+from ha.notices.codec import entry
 from ha.notices.model import HistoryEntry, time_text
 from ha.web import charts, drawing, pictures
 from ha.web.answers import answers
+from ha.web.blocks import blocks_of
 
 OVERVIEW: Final = (
     "verdict", "answers", "since", "takeover", "notices", "map", "hour", "nodes", "outlook",
@@ -108,6 +110,14 @@ class Renderer:
         return self._environment.get_template("failover.html").render(
             **_still(nameservice, now), title=f"Failover {entry.number}", entry=entry
         )
+
+    def blocks(self, nameservice: str, title: str, found: Mapping[str, Any], now: datetime) -> str:
+        """Return the page of the blocks in a document of the active NameNode."""
+        totals = found.get("totals")
+        return self._environment.get_template("blocks.html").render(
+            **_still(nameservice, now), title=title, blocks=blocks_of(found),
+            more=entry(int, totals.get("not_listed")) if isinstance(totals, dict) else 0,
+        )  # fmt: skip
 
     def message(self, nameservice: str, title: str, text: str, now: datetime) -> str:
         """Return a page that says why there is no other."""

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote
 
 from aiohttp import web
@@ -43,6 +43,12 @@ HEADERS: Final = {
 History = Callable[[], Awaitable[tuple[HistoryEntry, ...]]]
 """All records of failovers.  Raises ``NoAnswer`` with the reason."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Blocks = Callable[[ClusterView, Mapping[str, str]], Awaitable[tuple[int, Mapping[str, Any]]]]
+"""What the active NameNode says of blocks: a status of HTTP and a document; see ``blocks.ask``."""
+
+
+async def _no_blocks(_: ClusterView, __: Mapping[str, str]) -> tuple[int, Mapping[str, Any]]:
+    return HTTPStatus.SERVICE_UNAVAILABLE, {"error": "no NameNode is asked"}
 
 
 class Site:
@@ -55,8 +61,10 @@ class Site:
         history: History,
         hosts: frozenset[str],
         *,
+        blocks: Blocks = _no_blocks,
         most_viewers: int = MOST_VIEWERS,
     ) -> None:
+        self._ask_blocks = blocks
         self._nameservice = nameservice
         self._looker = looker
         self._history = history
@@ -71,6 +79,9 @@ class Site:
             "/": self._live,
             "/node/{namenode}": self._live,
             "/datanodes": self._live,
+            "/blocks": self._blocks,
+            "/block/{block}": self._blocks,
+            "/file": self._blocks,
             "/history": self._all_failovers,
             "/failover/{number}": self._failover,
             "/events": self._events,
@@ -124,6 +135,23 @@ class Site:
                     self._renderer.failover(self._nameservice, entry, _now()), "text/html"
                 )
         return self._missing(f"There is no record {number}; only the newest 100 are kept.")
+
+    async def _blocks(self, request: web.Request) -> web.StreamResponse:
+        """Show blocks and names of files: the table of rights lets see them less than the rest."""
+        block, path = request.match_info.get("block"), request.query.get("path", "/")
+        asked, title = {"needed": "1"}, "Blocks that lack replicas"
+        if block is not None:
+            asked, title = {"blockId": block}, f"Block {block}"
+        elif request.path == "/file":
+            asked, title = {"path": path, "blocks": "1", "openforwrite": "1"}, path
+        status, found = await self._ask_blocks((await self._looker.fresh()).view, asked)
+        if status == HTTPStatus.OK:
+            page = self._renderer.blocks(self._nameservice, title, found, _now())
+            return _answer(page, "text/html")
+        text = str(found.get("error", f"The NameNode answered with HTTP {status}."))
+        page = self._renderer.message(self._nameservice, title, text, _now())
+        known = status in (HTTPStatus.NOT_FOUND, HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED)
+        return _answer(page, "text/html", HTTPStatus(status if known else 503))
 
     async def _asset(self, request: web.Request) -> web.StreamResponse:
         name = request.path.lstrip("/")

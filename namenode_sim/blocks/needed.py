@@ -8,6 +8,7 @@ See docs/reference/blocks.md#needed-copies.
 from array import array
 from collections.abc import Iterator
 from enum import IntEnum
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -89,9 +90,10 @@ class Needed:
             if flags[number] & NEEDED == bits:
                 yield Slot(number)
 
-    def listed(self, priority: Priority) -> list[Slot]:
+    def listed(self, priority: Priority, most: int | None = None) -> list[Slot]:
+        """Return the blocks of a queue, or the first ``most`` places of it, each block once."""
         everything = self._alive(priority, 0, len(self._queues[priority]))
-        return list(dict.fromkeys(everything))
+        return list(dict.fromkeys(islice(everything, most)))
 
     def take(self, limit: int) -> list[Slot]:
         """Return the next blocks to copy, the most urgent first; they stay in their queues.

@@ -134,6 +134,8 @@ class FsckRoute:
             if block is not None:
                 path, found = find_block(report.scene, self.redundancy, block)
                 report.list_blocks(path, found)
+            elif "needed" in request.query:
+                report.list_needed()
             else:
                 async for _ in self._in_slices(report.steps()):
                     pass

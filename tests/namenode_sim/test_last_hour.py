@@ -13,27 +13,30 @@ NOW = Totals(130.0, "active", 1300, 560, COMMITS, None, 4)
 
 
 def test_rates_are_those_between_two_looks() -> None:
-    found = sample(BEFORE, NOW)
-    assert (found.at, found.role) == (130.0, "active")
-    assert (found.edits_per_second, found.calls_per_second) == (10.0, 2.0)
-    assert found.commit_median_seconds == pytest.approx(0.0055)
-    assert found.commit_p99_seconds == 0.01
-    assert (found.lag_seconds, found.under_replicated) == (None, 4)
+    assert sample(BEFORE, NOW) == {
+        "role": "active",
+        "edits_per_second": 10.0,
+        "calls_per_second": 2.0,
+        "commit_median_seconds": 0.0055,
+        "commit_p99_seconds": 0.01,
+        "lag_seconds": None,
+        "under_replicated": 4,
+    }
 
 
 def test_what_a_standby_caught_up_with_is_no_rate_of_the_active() -> None:
     found = sample(replace(BEFORE, role="becoming active", lag_seconds=2.0), NOW)
-    assert found.edits_per_second is None
-    assert found.commit_median_seconds is None
-    assert found.commit_p99_seconds is None
-    assert found.calls_per_second == 2.0
+    assert [name for name, value in found.items() if value is None] == [
+        "edits_per_second", "commit_median_seconds", "commit_p99_seconds", "lag_seconds",
+    ]  # fmt: skip
+    assert found["calls_per_second"] == 2.0
 
 
 def test_no_commit_and_no_time_give_nothing_and_not_zero() -> None:
     quiet = sample(BEFORE, replace(NOW, commits=BEFORE.commits))
-    assert (quiet.commit_median_seconds, quiet.commit_p99_seconds) == (None, None)
+    assert (quiet["commit_median_seconds"], quiet["commit_p99_seconds"]) == (None, None)
     at_once = sample(BEFORE, replace(NOW, at=BEFORE.at))
-    assert (at_once.edits_per_second, at_once.calls_per_second) == (None, None)
+    assert (at_once["edits_per_second"], at_once["calls_per_second"]) == (None, None)
 
 
 QUANTILES = {

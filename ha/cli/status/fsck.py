@@ -71,7 +71,7 @@ def ask(place: ClusterCommand, command: str, **asked: str) -> Mapping[str, Any]:
         raise Ended(no_list(view, command))
     nodes = {one.namenode: one.http for one in namenodes(conf, place.nameservice)}
     target = "/fsck?" + urlencode({"form": "json", "ugi": own_user(), **asked})
-    status, document = event_loop.run(_answer(nodes[active.namenode], target, seconds))
+    status, document = event_loop.run(answer_of(nodes[active.namenode], target, seconds))
     if status == HTTPStatus.OK and "blocks" in document:
         own = {"command": command, "nameservice": place.nameservice, "asked": active.namenode}
         return {"apiVersion": API_VERSION, **own, **document}
@@ -80,7 +80,9 @@ def ask(place: ClusterCommand, command: str, **asked: str) -> Mapping[str, Any]:
     raise Ended(Ending(command, outcome, code, found, hint="nnha status"))
 
 
-async def _answer(address: HostPort, target: str, seconds: float) -> tuple[int, Mapping[str, Any]]:
+async def answer_of(
+    address: HostPort, target: str, seconds: float
+) -> tuple[int, Mapping[str, Any]]:
     """Return a status and an object; 0 where nothing came, or it has no such page."""
     said, status = "", 0
     try:

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from namenode_sim.blocks.needed import COPIED, Priority
 from namenode_sim.client_protocol.fsck.facts import (
     UNREADABLE,
     BlockFacts,
@@ -25,6 +26,8 @@ from namenode_sim.namespace.inode import STRIPED, full_path
 
 MOST_LISTED: Final = 1000
 """The most blocks that programs are given at once."""
+MOST_NEEDED: Final = 100
+"""Of each urgency: they are judged without a pause."""
 _MOST_DIGITS: Final = 19
 _FINE: Final = ("healthy", "being written")
 _PLACES: Final = frozenset({"locations", "racks", "replicadetails", "upgradedomains"})
@@ -87,6 +90,18 @@ class Report:
             listed = found[: MOST_LISTED - len(self._listed)]
             self.totals["not_listed"] += len(found) - len(listed)
             self._listed += [{"path": path, **one.as_json()} for one in listed]
+
+    def list_needed(self) -> None:
+        """List the first blocks that lack replicas, missing ones first, and count the others."""
+        check_superuser(self.scene.caller)
+        needed, inodes = self.scene.cluster.blocks.needed, self.scene.namespace.tree.inodes
+        for priority in (Priority.MISSING, *COPIED):
+            slots = needed.listed(priority, MOST_NEEDED)
+            self.totals["not_listed"] += needed.size(priority) - len(slots)
+            for slot in slots:
+                found = block_facts(self.scene, self.redundancy, slot)
+                if (file := inodes.get(found.block.file_id)) is not None:
+                    self.list_blocks(full_path(file), found)
 
     def as_json(self) -> Mapping[str, object]:
         healthy = is_healthy(self.totals)

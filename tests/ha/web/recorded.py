@@ -1,8 +1,9 @@
 """What recorded looks say of DataNodes and of the last hour."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from math import sin
-from typing import Final
+from typing import Any, Final
 
 from ha.cluster.files_view import DatanodeView, FilesView, VolumeView
 from ha.cluster.last_hour import HourSample, LastHour
@@ -91,3 +92,24 @@ def many(number: int, racks: int) -> tuple[DatanodeView, ...]:
         )
         for one in range(number)
     )  # fmt: skip
+
+
+LACKING: Final[Mapping[str, Any]] = {
+    "healthy": False,
+    "totals": {"not_listed": 1205},
+    "blocks": [
+        {
+            "path": "/user/a b/part#1?", "block": "blk_1073741901_1077", "bytes": 134_217_728,
+            "expected": 3, "live": 1, "state": "under-replicated",
+            "action": "it is being copied: 1 copy is on its way",
+            "replicas": [
+                {
+                    "datanode": "d3.example", "address": "10.0.0.3:9866", "rack": "/room1/rack1",
+                    "storage": "s", "type": "DISK", "state": "live", "counts": True,
+                    "why": "it counts: it is live", "fate": "it stays",
+                }
+            ],
+        },
+    ],
+}  # fmt: skip
+"""As the active NameNode answers /fsck."""

@@ -1,7 +1,7 @@
 """A site on loopback that shows given looks, and a real Chromium to look at it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -14,6 +14,7 @@ from ha.web.hosts import allowed_hosts
 from ha.web.poller import ClusterPoller
 from ha.web.site import MOST_VIEWERS, Site
 from tests.ha.web import other_eyes
+from tests.ha.web.recorded import LACKING
 from tests.ha.web.situations import SITUATIONS
 from tests.needs import CHROMIUM_FLAGS, chromium
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 SECONDS = 60.0
 LIVE = "document.getElementById('age').textContent.startsWith('live')"
-PAGES = ("/", "/datanodes", "/history", "/failover/10", "/node/nn1", "/failover/99")
+PAGES = ("/", "/datanodes", "/blocks", "/history", "/failover/10", "/node/nn1", "/failover/99")
 """One of each kind, the one that says that there is no such thing among them."""
 FIRST_SCREENS = ((1400, 900), (390, 844))
 PHONE, NARROW, DESK = (320, 640), (640, 200), (1280, 800)
@@ -39,6 +40,9 @@ class Shown:
 
     view: ClusterView
     records: tuple[HistoryEntry, ...] = ()
+    blocks: tuple[int, Mapping[str, Any]] = (503, {"error": "nothing is known"})
+    """What the active says of blocks."""
+    asked: list[Mapping[str, str]] = field(default_factory=list)
     looks: int = 0
     blocked: asyncio.Event = field(default_factory=asyncio.Event)
     port: int = 0
@@ -52,6 +56,12 @@ class Shown:
     async def history(self) -> tuple[HistoryEntry, ...]:
         return self.records or self.view.notices.history
 
+    async def ask_blocks(
+        self, _: ClusterView, asked: Mapping[str, str]
+    ) -> tuple[int, Mapping[str, Any]]:
+        self.asked.append(asked)
+        return self.blocks
+
     @property
     def url(self) -> str:
         return f"http://{HOST}:{self.port}"
@@ -63,7 +73,10 @@ async def served(
 ) -> AsyncIterator[ClusterPoller]:
     looker = ClusterPoller(shown.look, every_seconds=EVERY_SECONDS)
     hosts = allowed_hosts(HOST, "", ())
-    site = Site(shown.view.nameservice, looker, shown.history, hosts, most_viewers=most_viewers)
+    site = Site(
+        shown.view.nameservice, looker, shown.history, hosts,
+        blocks=shown.ask_blocks, most_viewers=most_viewers,
+    )  # fmt: skip
     endpoint = Endpoint(status=dict, healthy=lambda: None, routes=site.routes, front=False)
     shown.port = await endpoint.start(HOST, port)
     try:
@@ -137,7 +150,7 @@ async def each_page_holds(scheme: Scheme) -> None:
     """Check the pages other than the first for violations, and for cuts on a phone."""
     async with asyncio.timeout(2 * SECONDS), browser() as chromium:
         context = await chromium.new_context(color_scheme=scheme, bypass_csp=True)
-        shown = Shown(SITUATIONS["healthy"])
+        shown = Shown(SITUATIONS["healthy"], blocks=(200, LACKING))
         async with served(shown):
             for path in PAGES[1:]:
                 page = await context.new_page()

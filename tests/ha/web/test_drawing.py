@@ -124,7 +124,7 @@ def test_more_datanodes_are_drawn_rack_by_rack_and_the_rest_is_counted() -> None
     assert racks[0].mark.word == "1 dead, 4 live"
     assert racks[0].mark.kind == "bad"
     assert racks[0].fill is not None
-    texts = [one.text for one in found.labels]
+    texts = [text for *_, text in found.labels]
     assert any("60 more are not drawn" in text for text in texts)
     assert "and 2,501 more, none of them worse" in texts
     assert found.height < 3000
@@ -150,7 +150,7 @@ def test_a_huge_cluster_is_bounded(width: int) -> None:
     found = arranged(huge(), width)
     assert len(found.boxes) == 3 * drawing.MOST_BOXES
     assert len(found.wires) == 1 + drawing.MOST_BOXES
-    assert sum("more are not drawn" in one.text for one in found.labels) == 3
+    assert sum("more are not drawn" in text for *_, text in found.labels) == 3
 
 
 def test_a_name_is_cut_in_its_middle() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto
 from namenode_sim.blocks import safemode
 from namenode_sim.blocks.model import Slot
+from namenode_sim.blocks.needed import Priority
 from namenode_sim.client_protocol.fsck.report import Report, find_block
 from namenode_sim.client_protocol.words.errors import FsError
 from namenode_sim.datanodes.model import AdminState
@@ -131,6 +132,29 @@ async def test_the_report_says_what_is_wrong(
     assert (sums["files"], sums["blocks"], sums["not_listed"]) == (1, 1, 0)
     (one,) = document["blocks"]
     assert (one["path"], one["state"]) == ("/d/f", state)
+
+
+@pytest.mark.parametrize(("name", "listed"), [
+    ("healthy", []), ("missing", ["missing"]), ("under-replicated", ["under-replicated"]),
+])  # fmt: skip
+async def test_blocks_that_lack_replicas_are_listed_without_a_walk(
+    name: str, listed: list[str]
+) -> None:
+    here = await site()
+    WORLDS[name][0](here.served, here.block)
+    needed = here.served.cluster.blocks.needed
+    needed.put(slot_of(here.served, here.block), PUT[name])
+    report = here.report("/", "form", "needed")
+    report.list_needed()
+    document = json.loads(json.dumps(report.as_json()))
+    assert [one["state"] for one in document["blocks"]] == listed
+    assert all(one["path"] == "/d/f" for one in document["blocks"])
+    assert document["totals"]["not_listed"] == 0
+    with pytest.raises(FsError):
+        here.report("/", "form", "needed", user="alice").list_needed()
+
+
+PUT = {"healthy": None, "missing": Priority.MISSING, "under-replicated": Priority.HIGHEST}
 
 
 def shown(one: str) -> str:
