@@ -77,7 +77,7 @@ class Reader:
         """
         end = self.length if length is None else min(self.length, offset + length)
         while offset < end:
-            stop = min(end, _end_of(await self._block_at(offset)))
+            stop = min(end, _end_of(await self.block_at(offset)))
             async with aclosing(self._of_block(offset, stop)) as parts:
                 async for part in parts:
                     offset += len(part)
@@ -89,7 +89,7 @@ class Reader:
         damaged: list[hdfs.DatanodeInfoProto] = []
         rounds = 0
         while at < stop:
-            block = await self._block_at(at)
+            block = await self.block_at(at)
             node = next((one for one in block.locs if address_of(one) not in failed), None)
             if node is None:
                 await self._report(block, damaged)
@@ -114,7 +114,7 @@ class Reader:
                 if isinstance(problem, ChecksumMismatch):
                     damaged.append(node)
         if damaged:
-            await self._report(await self._block_at(stop - 1), damaged)
+            await self._report(await self.block_at(stop - 1), damaged)
 
     def _unreadable(
         self, block: hdfs.LocatedBlockProto, at: int, failed: dict[str, str]
@@ -149,7 +149,8 @@ class Reader:
 
     # Locations.
 
-    async def _block_at(self, offset: int) -> hdfs.LocatedBlockProto:
+    async def block_at(self, offset: int) -> hdfs.LocatedBlockProto:
+        """Return the block that holds the byte at ``offset``; raise as ``open``."""
         found = self._known(offset)
         if found is None:
             await self._locate(offset)

@@ -3,9 +3,10 @@
 import asyncio
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,7 +26,11 @@ from ha.daemon.logs import LogOptions, configure_logging
 from ha.daemon.process import ExitWith, run_daemon
 from ha.daemon.start_check import check_start
 from ha.rpc.protocol import Method
+from ha.security.access_control import AccessControl
 from ha.service.reconfiguration import Reconfiguration, check_is
+
+if TYPE_CHECKING:
+    from aiohttp import web
 
 
 @click.command()
@@ -47,7 +52,8 @@ def datanode(conf_dir: Path | None, overrides: tuple[str, ...], log_as: LogOptio
             publish_facts("datanode", conf, open_to=("data", "rpc", "http"))
         except ConfigurationError as failure:
             raise ExitWith(end_code(failure), str(failure)) from failure
-        await DataNode(settings, access, partial(_operators, conf)).run(stop)
+        node = DataNode(settings, access, partial(_operators, conf), partial(_routes, conf, access))
+        await node.run(stop)
 
     sys.exit(run_daemon("datanode", main, busy=True))
 
@@ -55,3 +61,9 @@ def datanode(conf_dir: Path | None, overrides: tuple[str, ...], log_as: LogOptio
 def _operators(conf: Configuration, node: DataNode) -> Mapping[str, Method]:
     changes = Reconfiguration(conf, LIVE_KEYS, lambda found: node.use(read_settings(found)))
     return OperatorCalls(node, changes, check_is(own_user())).methods()
+
+
+def _routes(conf: Configuration, access: AccessControl | None) -> "Sequence[web.RouteDef]":
+    from datanode.webhdfs.configured import data_routes  # it loads aiohttp
+
+    return data_routes(conf, access)

@@ -56,13 +56,14 @@ class DataNode:
         settings: DataNodeSettings,
         access: AccessControl | None = None,
         operators: Callable[["DataNode"], Mapping[str, Method]] = lambda _: {},
+        routes: Callable[[], Sequence[Any]] = tuple,
     ) -> None:
-        """``operators`` returns what operators can call of this DataNode."""
+        """``operators`` and ``routes`` return what can be called of it, and over HTTP."""
         self._settings = settings
         self._operators = operators
         self._stop = asyncio.Event()
-        self._for_upgrade = False
-        self._access = access
+        self._for_upgrade, self._http_port = False, 0
+        self._access, self._routes = access, routes
         self._volumes: list[Volume] = []
         self._unusable: list[str] = []
         self._claims = Claims()
@@ -75,7 +76,6 @@ class DataNode:
             for who, address in settings.namenodes.items()
         }
         self._strangers: set[NameNodeId] = set()
-        self._http_port = 0
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until ``stop`` is set, by an operator's call as well.
@@ -90,7 +90,7 @@ class DataNode:
             running.push_async_callback(self._close_volumes)
             endpoint = Endpoint(
                 status=self.status, healthy=self.trouble, access=self._access,
-                pages={"/jmx": lambda query: jmx_page(self, query)},
+                pages={"/jmx": lambda query: jmx_page(self, query)}, routes=self._routes,
             )  # fmt: skip
             self._http_port = await _listening(endpoint.start, keys.HTTP, self._settings.http)
             running.push_async_callback(endpoint.stop)

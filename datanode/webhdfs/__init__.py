@@ -1,0 +1,1 @@
+"""WebHDFS on a DataNode: the bytes of files over HTTP."""

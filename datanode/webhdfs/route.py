@@ -1,0 +1,256 @@
+"""Serves the operations of WebHDFS on the bytes of files, as a client of HDFS; with aiohttp.
+
+See docs/webhdfs.md.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import quote
+
+import structlog
+from aiohttp import ClientPayloadError, web
+
+from files.checksum import file_checksum
+from files.errors import FilesError, Refused
+from files.namenodes import Namenodes
+from files.read import Reader
+from files.write import DEFAULT_LIMITS, Writer
+from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import ACCESS_CONTROL, IO_EXCEPTION, RETRIABLE, UNSUPPORTED_OPERATION
+from ha.security.access_control import AccessControl
+from ha.security.rights import CLIENT_PROTOCOL, WEBHDFS
+from hadoop.webhdfs import params, refusals
+from hadoop.webhdfs.callers import BYTES, HEADERS, refused, shown, target_of, user_of
+from hadoop.wire.byte_budget import ByteBudget
+
+log = structlog.get_logger()
+
+MOST_TRANSFERS: Final = 128
+BUFFER_BYTES: Final = 64 * 1024 * 1024
+"""What all downloads together may hold of packets that have come, but for 64 KiB each."""
+BODY_SECONDS: Final = 60.0
+"""For the next bytes of an upload, and in all for what ``LEAST_BYTES`` a second do not explain."""
+LEAST_BYTES: Final = 1024
+_UPLOAD: Final = replace(DEFAULT_LIMITS, window_packets=16)
+_PERMISSION: Final = 0o644
+_PARAMS: Final = {
+    "GET OPEN": ("getBlockLocations", "offset length buffersize"),
+    "GET GETFILECHECKSUM": ("getBlockLocations", ""),
+    "PUT CREATE": (
+        "create",
+        "overwrite createflag createparent permission replication blocksize buffersize",
+    ),
+    "POST APPEND": ("append", "buffersize"),
+}
+"""Each operation: the call whose right it needs, and its parameters."""
+_HINTS: Final = frozenset({"CREATE", "OVERWRITE", "NO_LOCAL_WRITE", "NO_LOCAL_RACK"})
+
+OpenNamenodes = Callable[[str, str], Namenodes]
+"""Returns the NameNodes of the configuration, for a user with a ticket."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A request that was read and let in."""
+
+    op: str
+    path: str
+    address: str
+    values: dict[str, Any]
+
+
+@dataclass(slots=True)
+class DataRoutes:
+    """WebHDFS of one DataNode.
+
+    A redirect may name NameNodes as ``nameservice`` or by an address that is ``known``; those of
+    the configuration are called, never an address from a request.  ``names``: under which this
+    DataNode may be asked.
+    """
+
+    namenodes: OpenNamenodes
+    nameservice: str
+    known: frozenset[str]
+    access: AccessControl | None
+    names: frozenset[str]
+    user_pattern: str = params.USER_PATTERN
+    most_transfers: int = MOST_TRANSFERS
+    body_seconds: float = BODY_SECONDS
+    _transfers: int = 0
+    _budget: ByteBudget = field(default_factory=lambda: ByteBudget(BUFFER_BYTES))
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.get(WEBHDFS, self._handle, allow_head=False),
+            web.put(WEBHDFS, self._handle, expect_handler=_wait),
+            web.post(WEBHDFS, self._handle, expect_handler=_wait),
+        ]
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        if self._transfers >= self.most_transfers:
+            answer = refused(RETRIABLE, f"{self._transfers} transfers are under way here")
+            answer.set_status(HTTPStatus.SERVICE_UNAVAILABLE)
+            return answer
+        self._transfers += 1
+        try:
+            return await self._answer(request)
+        except Refused as error:
+            return refused(error.java_class, error.reason)
+        except RemoteFault as error:
+            return refused(error.java_class, error.message)
+        except FilesError as error:
+            return refused(IO_EXCEPTION, str(error))
+        except (ConnectionError, ClientPayloadError, TimeoutError) as error:
+            log.info("webhdfs.broken_off", path=request.path, why=str(error))
+            answer = refused(IO_EXCEPTION, "the connection broke, or no bytes came for too long")
+            answer.force_close()
+            return answer
+        except Exception as error:
+            log.exception("webhdfs.failed", path=request.path)
+            return refused(refusals.RUNTIME_EXCEPTION, f"{type(error).__name__}: {error}")
+        finally:
+            self._transfers -= 1
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        path, query = target_of(request, self.names)
+        user, caller = await user_of(request, query, self.access, self.user_pattern)
+        op = str(params.value_of("op", query)).upper()
+        row = _PARAMS.get(f"{request.method} {op}")
+        if row is None:
+            raise RemoteFault(
+                UNSUPPORTED_OPERATION,
+                f"{request.method} op={op} is not served by a DataNode: ask a NameNode",
+            )
+        if self.access is not None and caller is not None:
+            refusal = self.access.refusal(caller, "webhdfs", CLIENT_PROTOCOL, row[0])
+            if refusal is not None:
+                raise RemoteFault(ACCESS_CONTROL, refusal.reason)
+        address = params.value_of("namenoderpcaddress", query)
+        if address not in (None, self.nameservice) and address not in self.known:
+            raise refusals.invalid_value(
+                "namenoderpcaddress", f"{address} is no NameNode of this DataNode's configuration"
+            )
+        ticket = params.value_of("nnha.ticket", query) or ""
+        if not ticket and self.access is not None and self.access.policy.certificates:
+            raise RemoteFault(
+                ACCESS_CONTROL,
+                "with certificates a DataNode acts for a user only with the ticket that a NameNode "
+                "gives with its redirect. → nnha fs reads and writes files without one",
+            )
+        asked = _Asked(op, path, address or self.nameservice, params.values_of(op, row[1], query))
+        async with self.namenodes(user, ticket) as namenodes:
+            match op:
+                case "OPEN":
+                    return await self._open(request, asked, namenodes)
+                case "GETFILECHECKSUM":
+                    found = await file_checksum(namenodes, path)
+                    told = {"algorithm": found.algorithm, "bytes": found.raw.hex()}
+                    return shown({"FileChecksum": {**told, "length": len(found.raw)}})
+                case "CREATE":
+                    return await self._create(request, asked, namenodes)
+                case _:
+                    return await self._append(request, asked, namenodes)
+
+    async def _open(
+        self, request: web.Request, asked: _Asked, namenodes: Namenodes
+    ) -> web.StreamResponse:
+        """Send a range of a file; an error after the headers cuts the connection off."""
+        offset, length = asked.values["offset"], asked.values["length"]
+        reader = await Reader.open(namenodes, asked.path, offset=offset, budget=self._budget)
+        if offset > reader.length:
+            raise RemoteFault(
+                IO_EXCEPTION, f"Offset={offset} out of the range [0, {reader.length}]; {asked.path}"
+            )
+        left = reader.length - offset
+        answer = web.StreamResponse(headers={**HEADERS, "Content-Type": BYTES})
+        answer.content_length = left if length is None else min(left, length)
+        is_whole = False
+        async with aclosing(reader.read(offset, answer.content_length)) as parts:
+            first = await anext(parts, b"")  # what cannot be read at all is refused in words
+            try:
+                await answer.prepare(request)
+                await answer.write(first)
+                async for part in parts:
+                    await answer.write(part)
+                is_whole = True
+            finally:
+                if not is_whole and request.transport is not None:
+                    log.warning("webhdfs.download_cut_off", path=asked.path)
+                    request.transport.abort()
+        return answer
+
+    async def _create(
+        self, request: web.Request, asked: _Asked, namenodes: Namenodes
+    ) -> web.Response:
+        """Take in a new file; if that fails, no file stays."""
+        values, flags = asked.values, set(asked.values["createflag"])
+        if flags - _HINTS:
+            raise RemoteFault(
+                UNSUPPORTED_OPERATION,
+                f"createflag={','.join(sorted(flags - _HINTS))} is not served",
+            )
+        permission = values["permission"]
+        writer = await Writer.create(
+            namenodes,
+            asked.path,
+            overwrite=values["overwrite"] or "OVERWRITE" in flags,
+            create_parent=values["createparent"],
+            permission=_PERMISSION if permission is None else permission,
+            replication=values["replication"] or 0,
+            block_size=values["blocksize"] or 0,
+            limits=_UPLOAD,
+        )
+        async with _ended_by(writer.discard, asked.path):
+            await self._take_in(request, writer)
+            await writer.close()
+        where = f"hdfs://{asked.address}{quote(asked.path)}"
+        return web.Response(status=HTTPStatus.CREATED, headers={**HEADERS, "Location": where})
+
+    async def _append(
+        self, request: web.Request, asked: _Asked, namenodes: Namenodes
+    ) -> web.Response:
+        """Take in bytes behind a file's end; if that fails, it is closed with those that came."""
+        writer = await Writer.append(namenodes, asked.path, limits=_UPLOAD)
+        async with _ended_by(writer.close, asked.path):
+            await self._take_in(request, writer)
+            await writer.close()
+        return web.Response(headers=HEADERS)
+
+    async def _take_in(self, request: web.Request, writer: Writer) -> None:
+        """Write the body of a request; raise ``TimeoutError`` if it comes too slowly."""
+        if request.headers.get("Expect", "").lower() == "100-continue":
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            request.writer.output_size = 0
+        loop = asyncio.get_running_loop()
+        began, count = loop.time(), 0
+        while True:
+            slow = began + self.body_seconds + count / LEAST_BYTES
+            async with asyncio.timeout_at(min(slow, loop.time() + self.body_seconds)):
+                data = await request.content.readany()
+            if not data:
+                return
+            count += len(data)
+            await writer.write(data)
+
+
+@asynccontextmanager
+async def _ended_by(ending: Callable[[], Awaitable[None]], path: str) -> AsyncIterator[None]:
+    """Bring an upload that fails to its end, whatever it fails by."""
+    try:
+        yield
+    except BaseException as failure:
+        log.warning("webhdfs.upload_failed", path=path, why=str(failure))
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                await ending()
+        except (FilesError, TimeoutError) as problem:
+            log.warning("webhdfs.upload_left", path=path, why=str(problem))
+        raise
+
+
+async def _wait(_: web.Request) -> None:
+    """Let a client wait that asks whether to send its data, until the file is open."""
