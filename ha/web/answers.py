@@ -28,38 +28,36 @@ def answers(view: ClusterView) -> tuple[Answer, ...]:
 
 
 def _active(view: ClusterView) -> Answer:
-    question, moving = "Active", taking_over(view)
+    moving, since, more = taking_over(view), view.election[0], ""
     if len(view.actives) > 1:
         mark = Mark(Kind.BAD, f"{' and '.join(view.actives)} both")
     elif view.active is not None:
-        waits = view.active.read_lease_valid is False
-        since = view.election[0]
-        more = "" if since is None else f"since {since:%d %b %H:%M} UTC"
-        more = "but its reads wait: its lease has ended" if waits else more
-        return Answer(question, Mark(Kind.GOOD, view.active.namenode), more)
+        mark = Mark(Kind.GOOD, view.active.namenode)
+        more = f"since {since:%d %b %H:%M} UTC" if since else ""
+        if view.active.read_lease_valid is False:
+            more = "but its reads wait: its lease has ended"
     elif moving is not None:
         mark = Mark(Kind.WARNING, f"none yet: {moving.namenode} takes over")
     elif any(row.may_be_active for row in view.namenodes):
         mark = Mark(Kind.UNKNOWN, "not known")
     else:
         mark = Mark(Kind.BAD, "none")
-    return Answer(question, mark)
+    return Answer("Active", mark, more)
 
 
 def _failover(view: ClusterView) -> Answer:
-    question, why = "Failover", "; ".join(failover_blockers(view)[:1])
+    ready, more = readiness(view), "; ".join(failover_blockers(view)[:1])
     if not view.automatic_failover:
-        return Answer(question, Mark(Kind.IDLE, "by hand"), "nnha haadmin -failover")
-    if view.active is None and taking_over(view) is not None:
-        return Answer(question, Mark(Kind.WARNING, "under way"))
-    match readiness(view):
-        case Readiness.READY:
-            mark = Mark(Kind.GOOD, "possible")
-            return Answer(question, mark, f"{ranked(view)[0].namenode} would be next")
-        case Readiness.BLOCKED:
-            return Answer(question, Mark(Kind.WARNING, "not possible"), why)
-        case Readiness.UNKNOWN:
-            return Answer(question, Mark(Kind.UNKNOWN, "not known"), why)
+        mark, more = Mark(Kind.IDLE, "by hand"), "nnha haadmin -failover"
+    elif view.active is None and taking_over(view) is not None:
+        mark, more = Mark(Kind.WARNING, "under way"), ""
+    elif ready is Readiness.READY:
+        mark, more = Mark(Kind.GOOD, "possible"), f"{ranked(view)[0].namenode} would be next"
+    elif ready is Readiness.BLOCKED:
+        mark = Mark(Kind.WARNING, "not possible")
+    else:
+        mark = Mark(Kind.UNKNOWN, "not known")
+    return Answer("Failover", mark, more)
 
 
 def _data(view: ClusterView) -> Answer:

@@ -1,7 +1,6 @@
 """Asks the active NameNode about blocks and files, for viewers that may know the names of files."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -9,43 +8,25 @@ from ha.cli.status.fsck import answer_of
 from ha.cluster.view import ClusterView
 from ha.conf.own_user import own_user
 from ha.conf.topology import HostPort
-from ha.notices.codec import entry
 
 ANSWER_SECONDS: Final = 10.0
+_BLOCK: Final = dict.fromkeys(("path", "block", "state", "action"), str) | dict.fromkeys(
+    ("bytes", "expected", "live"), int
+)
+_REPLICA: Final = dict.fromkeys(("datanode", "address", "rack", "type", "why", "fate"), str)
 
 
-@dataclass(frozen=True, slots=True)
-class Replica:
-    """A replica in the NameNode's words."""
-
-    datanode: str
-    address: str
-    rack: str
-    type: str
-    why: str
-    fate: str
+def blocks_of(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the blocks that a document lists, with their replicas; what is none is left out."""
+    return [
+        {**one, "replicas": _fitting(one.get("replicas"), _REPLICA)}
+        for one in _fitting(document.get("blocks"), _BLOCK)
+    ]
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A block of a file in the NameNode's words."""
-
-    block: str
-    bytes: int
-    expected: int
-    live: int
-    state: str
-    action: str
-    replicas: tuple[Replica, ...]
-    path: str = ""
-
-
-def blocks_of(document: Mapping[str, Any]) -> tuple[Block, ...]:
-    """Return the blocks that a document lists; what is none is left out.  Paths are not cut."""
-    found = document.get("blocks")
+def _fitting(found: object, types: Mapping[str, type]) -> list[Mapping[str, Any]]:
     listed = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-    read = ((entry(Block, one), one.get("path")) for one in listed)
-    return tuple(replace(one, path=path) for one, path in read if one and isinstance(path, str))
+    return [one for one in listed if all(isinstance(one.get(n), t) for n, t in types.items())]
 
 
 async def ask(

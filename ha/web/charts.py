@@ -16,17 +16,8 @@ Run = list[tuple[float, float]]
 """Ages and values that are to be joined: between them the figure was known all the time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """A moment of the hour that explains a gap or a step: ``kind`` is start or active."""
-
-    age_seconds: float
-    kind: str
-    words: str
-
-    @property
-    def x(self) -> float:
-        return _x(self.age_seconds)
+Event = tuple[float, str, str]
+"""What explains a gap or a step: its place, its kind (start or active), and words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +44,17 @@ def charts(hours: Mapping[str, LastHour]) -> tuple[Chart, ...]:
 def events(hours: Mapping[str, LastHour]) -> tuple[Event, ...]:
     """Return when NameNodes were started or became active, the newest first."""
     found = [event for name, hour in hours.items() for event in _events(name, hour)]
-    return tuple(sorted(found, key=lambda one: one.age_seconds)[:MOST_MARKS])
+    return tuple(sorted(found, reverse=True)[:MOST_MARKS])
 
 
 def _events(name: str, hour: LastHour) -> Iterator[Event]:
     started = hour.started_seconds_ago
     if started is not None and 0 <= started <= HOUR_SECONDS:
-        yield Event(started, "start", f"{name} was started {_minutes(started)} ago")
+        yield _x(started), "start", f"{name} was started {_minutes(started)} ago"
     for before, one in zip(hour.samples, hour.samples[1:], strict=False):
         if one.role == "active" != before.role:
             ago = _minutes(one.age_seconds)
-            yield Event(one.age_seconds, "active", f"{name} became active {ago} ago")
+            yield _x(one.age_seconds), "active", f"{name} became active {ago} ago"
 
 
 def _chart(figure: Figure, hours: Mapping[str, LastHour]) -> Chart:
@@ -131,5 +122,5 @@ FIGURES: Final[Sequence[Figure]] = (
     ("Commits, median / 99 %", _COMMITS, "active", _seconds),
     ("Client calls", ("calls_per_second",), "active", _rate),
     ("The standby's lag", ("lag_seconds",), "standby", _seconds),
-    ("Blocks with too few replicas", ("under_replicated",), "active", "{:,.0f}".format),
+    ("Under-replicated blocks", ("under_replicated",), "active", "{:,.0f}".format),
 )

@@ -131,7 +131,6 @@ async def _serve(
         await stop.wait()
     finally:
         await looker.stop()
-        await hours.stop()
         await endpoint.stop()
         await connections.close()
         await session.close()

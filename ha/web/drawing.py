@@ -41,15 +41,8 @@ class Box:
     height: int = 46
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One DataNode: how full it is in steps, None where that is not known."""
-
-    x: int
-    y: int
-    fill: int | None
-    mark: Mark
-    words: str
+Cell = tuple[int, int, int | None, Mark, str]
+"""A DataNode: its place, how full it is in steps (None: not known), its state, and words."""
 
 
 @dataclass(slots=True)
@@ -91,19 +84,14 @@ def arranged(view: ClusterView, width: int) -> Arrangement:
         [_namenode(view, row) for row in view.namenodes],
         [_journalnode(view, row) for row in view.journalnodes],
     )
-    if width == WIDE:
-        columns = 1 if len(view.journalnodes) < 4 else 2
-        places = ((0, 240, 1), (320, 300, 1), (700, 400, columns))
-        tiers = [
-            made.tier(title, boxes, x, 0, room, across)
-            for title, boxes, (x, room, across) in zip(titles, found, places, strict=True)
-        ]
-    else:
-        tiers = []
-        for title, boxes in zip(titles, found, strict=True):
-            top = made.height + GAP if made.height else 0
-            tiers.append(made.tier(title, boxes, 0, top, width, 2))
-    made.wires += _wires(view, *tiers, wide=width == WIDE)
+    columns = 1 if len(view.journalnodes) < 4 else 2
+    places = ((0, 240, 1), (320, 300, 1), (700, 400, columns))
+    tiers, wide = [], width == WIDE
+    for title, boxes, place in zip(titles, found, places, strict=True):
+        top = 0 if wide or not made.height else made.height + GAP
+        x, room, across = place if wide else (0, width, 2)
+        tiers.append(made.tier(title, boxes, x, top, room, across))
+    made.wires += _wires(view, *tiers)
     _datanodes(made, view)
     return made
 
@@ -172,29 +160,23 @@ def _datanode_title(files: FilesView | None) -> str:
 
 
 def _wires(
-    view: ClusterView, servers: Sequence[Box], nodes: Sequence[Box], journals: Sequence[Box],
-    *, wide: bool,
-) -> Iterator[tuple[str, str]]:  # fmt: skip
+    view: ClusterView, servers: Sequence[Box], nodes: Sequence[Box], journals: Sequence[Box]
+) -> Iterator[tuple[str, str]]:
     """Join the lock with its holder, and the active with JournalNodes that take part or not."""
     for one in nodes:
         if one.locked and servers:
-            source = servers[(len(servers) - 1) // 2] if wide else servers[-1]
-            yield "lock", _wire(source, one, wide=wide)
+            yield "lock", _wire(servers[(len(servers) - 1) // 2], one)
     kinds = {True: "writes", False: "away", None: "unsure"}
     for writer, node in zip(view.namenodes, nodes, strict=False):
-        if writer is view.active:
-            for row, box in zip(view.journalnodes, journals, strict=False):
-                yield kinds[view.takes_part(row)], _wire(node, box, wide=wide)
+        for row, box in zip(view.journalnodes, journals, strict=False):
+            if writer is view.active:
+                yield kinds[view.takes_part(row)], _wire(node, box)
 
 
-def _wire(one: Box, other: Box, *, wide: bool) -> str:
-    if wide:
-        x, y, end = one.x + one.width, one.y + one.height // 2, other.y + other.height // 2
-        middle = (x + other.x) // 2
-        return f"M{x} {y}C{middle} {y} {middle} {end} {other.x} {end}"
-    x, y, end = one.x + one.width // 2, one.y + one.height, other.x + other.width // 2
-    middle = (y + other.y) // 2
-    return f"M{x} {y}C{x} {middle} {end} {middle} {end} {other.y}"
+def _wire(one: Box, other: Box) -> str:
+    """Return a path from the middle of one box to that of another; boxes hide its ends."""
+    ends = [(box.x + box.width // 2, box.y + box.height // 2) for box in (one, other)]
+    return "M{} {}L{} {}".format(*ends[0], *ends[1])
 
 
 def _datanodes(made: Arrangement, view: ClusterView) -> None:
@@ -227,8 +209,9 @@ def _cells(made: Arrangement, racks: Mapping[str, list[DatanodeView]], top: int)
         # By name and not the worst first, so that each keeps its place.
         for number, one in enumerate(sorted(racks[rack], key=lambda one: (one.host, one.uuid))):
             row, column = divmod(number, columns)
-            made.cells.append(_cell(one, left + column * PITCH, top + PITCH + row * (CELL + 4)))
-            bottom = max(bottom, made.cells[-1].y + CELL)
+            y = top + PITCH + row * (CELL + 4)
+            made.cells.append(_cell(one, left + column * PITCH, y))
+            bottom = max(bottom, y + CELL)
         left += width + 2 * GAP
     return bottom
 
@@ -236,10 +219,10 @@ def _cells(made: Arrangement, racks: Mapping[str, list[DatanodeView]], top: int)
 def _cell(one: DatanodeView, x: int, y: int) -> Cell:
     mark, share = marks.of_datanode(one), one.fill
     if share is None:
-        return Cell(x, y, None, mark, f"{one.host}: {mark.word}")
+        return x, y, None, mark, f"{one.host}: {mark.word}"
     # A trace of data is seen all the same.
     fill = min(FILLS, max(ceil(min(share, 0.001)), round(FILLS * share)))
-    return Cell(x, y, fill, mark, f"{one.host}: {mark.word}, {share:.0%} full")
+    return x, y, fill, mark, f"{one.host}: {mark.word}, {share:.0%} full"
 
 
 def _rack(name: str, nodes: Sequence[DatanodeView]) -> Box:

@@ -15,20 +15,16 @@ FIRST_SECONDS: Final = 0.3
 """How long the first page waits for it; the others show what was known before."""
 
 Fetch = Callable[[HostPort, str], Awaitable[Mapping[str, object]]]
+Clock = Callable[[], float]
 
 
 class Hours:
     """Asks by ``fetch``; what a NameNode said last is kept while it gives no answer."""
 
     def __init__(
-        self,
-        nodes: Mapping[str, HostPort],
-        fetch: Fetch,
-        clock: Callable[[], float] = time.monotonic,
+        self, nodes: Mapping[str, HostPort], fetch: Fetch, clock: Clock = time.monotonic
     ) -> None:
-        self._clock = clock
-        self._nodes = nodes
-        self._fetch = fetch
+        self._nodes, self._fetch, self._clock = nodes, fetch, clock
         self._said: dict[str, tuple[float, LastHour]] = {}
         self._newest: Mapping[str, LastHour] = {}
         self._asked_at = float("-inf")
@@ -42,12 +38,6 @@ class Hours:
             self._asking = asyncio.create_task(self._ask(), name="ask for the last hour")
             await asyncio.wait({self._asking}, timeout=FIRST_SECONDS if first else 0)
         return self._newest
-
-    async def stop(self) -> None:
-        """End what is asked."""
-        if self._asking is not None:
-            self._asking.cancel()
-            await asyncio.wait({self._asking})
 
     async def _ask(self) -> None:
         await asyncio.gather(*(self._ask_one(name) for name in self._nodes))

@@ -47,10 +47,6 @@ Blocks = Callable[[ClusterView, Mapping[str, str]], Awaitable[tuple[int, Mapping
 """What the active NameNode says of blocks: a status of HTTP and a document; see ``blocks.ask``."""
 
 
-async def _no_blocks(_: ClusterView, __: Mapping[str, str]) -> tuple[int, Mapping[str, Any]]:
-    return HTTPStatus.SERVICE_UNAVAILABLE, {"error": "no NameNode is asked"}
-
-
 class Site:
     """What browsers ask for; ``nameservice`` is whose cluster it is."""
 
@@ -61,7 +57,7 @@ class Site:
         history: History,
         hosts: frozenset[str],
         *,
-        blocks: Blocks = _no_blocks,
+        blocks: Blocks,
         most_viewers: int = MOST_VIEWERS,
     ) -> None:
         self._ask_blocks = blocks

@@ -182,6 +182,7 @@ ILL_ZKFC1: Final = replace(
 )
 UNDER_WAY: Final = replace(
     HEALTHY,
+    hours={"nn1": HEALTHY.hours["nn1"].older(100.0), "nn2": HEALTHY.hours["nn2"]},
     namenodes=(DOWN_NN1, replace(namenode("nn2", "standby"), activity="recovering")),
     zkfcs=(
         ILL_ZKFC1,

@@ -58,6 +58,11 @@ ANSWERS: dict[str, tuple[tuple[int, Mapping[str, Any]], int, str]] = {
     "no blocks": ((200, {"blocks": []}), 200, "There are none."),
     "odd totals": ((200, {"blocks": [], "totals": [7]}), 200, "There are none."),
     "odd blocks": ((200, {"blocks": [7, {}, {"block": "b"}, None]}), 200, "There are none."),
+    "odd replicas": (
+        (200, {"blocks": [{**LACKING["blocks"][0], "replicas": [7, {"rack": 7}]}]}),
+        200,
+        "1 of 3 replicas are live",
+    ),
     "no list": ((200, {"blocks": "many"}), 200, "There are none."),
     "hostile": ((404, {"error": HOSTILE}), 404, "&lt;script&gt;"),
 }
@@ -87,8 +92,8 @@ async def test_hostile_names_are_texts() -> None:
 def test_a_long_path_is_not_cut_where_it_is_a_link() -> None:
     (block,) = LACKING["blocks"]
     (found,) = blocks_of({"blocks": [{**block, "path": "/" + "d" * 5000}]})
-    assert len(found.path) == 5001
-    assert blocks_of({"blocks": [{**block, "path": 7}]}) == ()
+    assert len(found["path"]) == 5001
+    assert blocks_of({"blocks": [{**block, "path": 7}]}) == []
 
 
 async def test_without_an_active_of_nnha_no_namenode_is_asked() -> None:

@@ -81,11 +81,10 @@ def test_a_start_and_a_takeover_are_marks() -> None:
     )
     fresh = LastHour(1200.0, 30.0, (sample(600), sample(30)))
     found = events({"nn1": fresh, "nn2": took_over})
-    assert [one.words for one in found] == [
-        "nn2 became active 14 min ago",
-        "nn1 was started 20 min ago",
-    ]
-    assert [(one.kind, one.x) for one in found] == [("active", 184.0), ("start", 160.0)]
+    assert found == (
+        (184.0, "active", "nn2 became active 14 min ago"),
+        (160.0, "start", "nn1 was started 20 min ago"),
+    )
     assert events({"nn1": replace(fresh, started_seconds_ago=None)}) == ()
     flapping = [sample(3000 - 30 * n, "active" if n % 2 else "standby") for n in range(60)]
     assert len(events({"nn1": LastHour(None, 30.0, tuple(flapping))})) == 12

@@ -97,8 +97,9 @@ CELLS = {
 def test_a_datanode_is_a_cell_with_its_state_and_fill(name: str) -> None:
     one, fill, kind, word = CELLS[name]
     files = replace(FILES, datanodes=(one,))
-    (cell,) = arranged(with_files(files), WIDE).cells
-    assert (cell.fill, cell.mark.kind, cell.mark.word) == (fill, kind, word)
+    ((_, _, filled, mark, words_of),) = arranged(with_files(files), WIDE).cells
+    assert (filled, mark.kind, mark.word) == (fill, kind, word)
+    assert words_of.startswith(f"d1: {word}")
     assert one.well is (kind == "good")
 
 
@@ -107,9 +108,9 @@ def test_a_datanode_is_a_cell_with_its_state_and_fill(name: str) -> None:
 def test_each_datanode_has_its_own_place_within_the_drawing(number: int, width: int) -> None:
     files = replace(FILES, live_datanodes=number, datanodes=many(number, 7))
     found = arranged(with_files(files), width)
-    assert len({(cell.x, cell.y) for cell in found.cells}) == number
-    assert all(0 <= cell.x <= width - 14 for cell in found.cells)
-    assert all(cell.y + 20 <= found.height for cell in found.cells)
+    assert len({(x, y) for x, y, *_ in found.cells}) == number
+    assert all(0 <= x <= width - 14 for x, *_ in found.cells)
+    assert all(y + 20 <= found.height for _, y, *_ in found.cells)
     assert all(box.x >= 0 and box.x + box.width <= width for box in found.boxes)
     again = replace(FILES, live_datanodes=number, datanodes=many(number, 7)[::-1])
     assert arranged(with_files(again), width).cells == found.cells, "a cell has moved"

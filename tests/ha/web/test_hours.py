@@ -45,7 +45,6 @@ async def test_a_first_page_has_the_hour_and_a_later_one_asks_rarely() -> None:
     pages.now += EVERY_SECONDS - 1
     assert await hours.newest() is first
     assert len(pages.asked) == 2
-    await hours.stop()
 
 
 async def test_what_a_silent_namenode_said_last_grows_old() -> None:
@@ -59,7 +58,6 @@ async def test_what_a_silent_namenode_said_last_grows_old() -> None:
         while "nn2" not in (found := await hours.newest()):
             await asyncio.sleep(0)
     assert [one.samples[0].age_seconds for one in found.values()] == [70.0, 30.0]
-    await hours.stop()
 
 
 async def test_a_namenode_that_hangs_keeps_no_page_waiting_and_is_not_asked_twice() -> None:
@@ -75,4 +73,3 @@ async def test_a_namenode_that_hangs_keeps_no_page_waiting_and_is_not_asked_twic
     async with asyncio.timeout(5):
         while len(await hours.newest()) < 2:
             await asyncio.sleep(0)
-    await hours.stop()
