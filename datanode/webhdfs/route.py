@@ -135,7 +135,7 @@ class DataRoutes:
                 "namenoderpcaddress", f"{address} is no NameNode of this DataNode's configuration"
             )
         ticket = params.value_of("nnha.ticket", query) or ""
-        if not ticket and self.access is not None and self.access.policy.certificates:
+        if not ticket and self.access is not None and self.access.policy.demands_certificates:
             raise RemoteFault(
                 ACCESS_CONTROL,
                 "with certificates a DataNode acts for a user only with the ticket that a NameNode "

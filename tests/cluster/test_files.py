@@ -1,17 +1,21 @@
 """Files on a whole cluster of ours: NameNodes and DataNodes die under clients of all kinds."""
 
+import asyncio
 import hashlib
 import random
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import Any
 
+import aiohttp
 import pytest
 from pyspark.sql import SparkSession
 from rich.console import Console
+from yarl import URL
 
 from deploy.local.cluster import site
 from deploy.local.cluster.processes import wait_until
@@ -20,6 +24,10 @@ from deploy.local.demo.stage import Stage, request_failover, staged
 from deploy.local.workload.file_workload import Expected, FileWorkload
 from deploy.local.workload.trial import kill_active, other, settle
 from deploy.local.workload.workload import Workload
+from files.namenodes import Namenodes
+from files.read import Reader
+from files.write import Writer
+from ha.conf.configuration import load_configuration
 from spark.engine.session import SparkSettings, spark_started
 from tests.clients.environment import run_script
 from tests.local_services import fs_shell, wait_until_whole
@@ -284,3 +292,105 @@ def test_b17_a_client_reads_around_a_flipped_bit_which_is_then_mended(stage: Sta
     )
     active = stage.cluster.wait_for_active()
     assert "datanodes.damaged_replica" in stage.cluster.logs()[active].read_text()
+
+
+OWN_BYTES = 20_000_000
+UNDER_WAY = 3_000_000
+
+
+@dataclass(slots=True)
+class Without:
+    """Our own client and curl's way, side by side on one cluster; both begin before it is hurt."""
+
+    stage: Stage
+    content: bytes
+    session: aiohttp.ClientSession
+    under_way: asyncio.Barrier
+    hurt: asyncio.Event
+
+    def url(self, more: str) -> str:
+        cluster = self.stage.cluster
+        active = cluster.layout.namenodes[cluster.wait_for_active()]
+        return f"http://127.0.0.1:{active.http}/webhdfs/v1/web?{more}"
+
+    async def ready(self) -> None:
+        """Wait until all have begun and the cluster is hurt."""
+        await self.under_way.wait()
+        await self.hurt.wait()
+
+    async def write(self, namenodes: Namenodes) -> None:
+        created = await Writer.create(namenodes, "/ours", block_size=8 << 20)
+        async with created as writer:
+            await writer.write(self.content[:UNDER_WAY])
+            await self.ready()
+            await writer.write(self.content[UNDER_WAY:])
+
+    async def upload(self, where: URL) -> None:
+        async def body() -> AsyncIterator[bytes]:
+            yield self.content[:UNDER_WAY]
+            await self.ready()
+            for at in range(UNDER_WAY, len(self.content), 500_000):
+                yield self.content[at : at + 500_000]
+
+        async with self.session.put(where, data=body()) as answer:
+            assert answer.status == 201, await answer.text()
+
+    async def read(self, namenodes: Namenodes) -> None:
+        reader, got = await Reader.open(namenodes, "/ours"), bytearray()
+        async with aclosing(reader.read()) as parts:
+            got += await anext(parts)
+            await self.ready()
+            async for part in parts:
+                got += part
+        assert got == self.content
+
+    async def download(self) -> None:
+        async with self.session.get(self.url("op=OPEN&offset=5")) as answer:
+            got = bytearray(await answer.content.readexactly(1000))
+            await self.ready()
+            got += await answer.content.read()
+        assert got == self.content[5:]
+
+    async def through(self, *work: Coroutine[Any, Any, None], hurt: Sequence[str]) -> None:
+        """Have all begin, kill these processes, and have all end well."""
+        async with asyncio.TaskGroup() as tasks:
+            for one in work:
+                tasks.create_task(one)
+            await self.under_way.wait()
+            for name in hurt:
+                self.stage.cluster.kill(name)
+            self.hurt.set()
+        self.hurt.clear()
+
+
+async def _without_a_jvm(stage: Stage, content: bytes) -> tuple[str, str]:
+    """Write and read two files through deaths, and return the checksum of the second."""
+    cluster, conf = stage.cluster, load_configuration(stage.cluster.conf_dir, environment={})
+    async with (
+        Namenodes.of(conf) as namenodes,
+        aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(CALL_SECONDS)) as session,
+    ):
+        both = Without(stage, content, session, asyncio.Barrier(3), asyncio.Event())
+        place = both.url("op=CREATE&noredirect=true&blocksize=8388608")
+        async with session.put(place) as sent_on:
+            where = URL((await sent_on.json())["Location"], encoded=True)
+        ports = cluster.layout.datanodes
+        victim = next(name for name in ports if ports[name].http != where.port)
+        hurt = [cluster.wait_for_active(), victim]
+        await both.through(both.write(namenodes), both.upload(where), hurt=hurt)
+        await asyncio.to_thread(cluster.heal)
+        hurt = [cluster.wait_for_active()]
+        await both.through(both.read(namenodes), both.download(), hurt=hurt)
+        async with session.get(both.url("op=GETFILECHECKSUM")) as answer:
+            told = (await answer.json())["FileChecksum"]
+    return told["algorithm"], told["bytes"][24:]
+
+
+def test_files_are_written_and_read_without_a_jvm_through_deaths(stage: Stage) -> None:
+    content = random.Random(40).randbytes(OWN_BYTES)
+    checksum = asyncio.run(_without_a_jvm(stage, content))
+    client = stage.client
+    assert client.read("/ours") == content
+    assert client.read("/web") == content
+    javas: Any = client.on_files(lambda files: files.getFileChecksum(client.path("/web")))
+    assert str(javas.toString()) == ":".join(checksum)
