@@ -12,7 +12,7 @@ from typing import Final
 from ha.security.caller import Role
 
 HTTP: Final = "HTTP"
-WEBHDFS: Final = "/webhdfs/v1{path:(/[^?]*)?}"
+WEBHDFS: Final = "/webhdfs/v1{path:(/(?s:.*))?}"
 """Of which a handler asks for the right to the call of ClientProtocol that is meant."""
 JOURNALNODE: Final = "JournalNode"
 CLIENT_PROTOCOL: Final = "ClientProtocol"

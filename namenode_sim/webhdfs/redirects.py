@@ -65,7 +65,7 @@ def to_write_to(asked: Asked, scene: Scene) -> Node:
     if not found:
         raise io_error(
             "Failed to find datanode, suggest to check cluster health. "
-            f"excludeDatanodes={asked.values.get('excludedatanodes')}"
+            f"excludeDatanodes={asked.values.get('excludedatanodes') or 'null'}"
         )
     return found[0][0]
 

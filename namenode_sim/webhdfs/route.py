@@ -57,13 +57,16 @@ class WebHdfsRoutes:
         ]
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
+        answer: web.StreamResponse
         try:
-            return await self._answer(request)
+            answer = await self._answer(request)
         except (FsError, RemoteFault) as error:
-            return refused(error.java_class, error.message)
+            answer = refused(error.java_class, error.message)
         except Exception as error:
             log.exception("webhdfs.failed", op=request.query_string)
-            return refused(refusals.RUNTIME_EXCEPTION, f"{type(error).__name__}: {error}")
+            answer = refused(refusals.RUNTIME_EXCEPTION, f"{type(error).__name__}: {error}")
+        answer.force_close()  # its next request may have names that aiohttp does not read
+        return answer
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         path, query = target_of(request, self.names)
@@ -92,6 +95,11 @@ class WebHdfsRoutes:
         """Send a caller on to a DataNode; the NameNode checks as much as Hadoop's does."""
         if not is_valid_name(asked.path):
             raise invalid_path(asked.path)
+        if self.access is not None and self.access.policy.demands_certificates:
+            raise denied(
+                "in strict mode no data are read or written over WebHDFS, as a DataNode could not "
+                "prove for whom it asks: use nnha fs"
+            )
         node = None
         if row.looks:
             info = await call("getFileInfo", src=asked.path)
@@ -141,6 +149,7 @@ async def _streamed(request: web.Request, asked: Asked, call: _Caller) -> web.St
     """Answer with a whole directory, page after page; one that fails later cuts the answer off."""
     found = answers.page(await _page(call, asked, b""), asked)
     answer = web.StreamResponse(headers={**HEADERS, "Content-Type": JSON})
+    answer.force_close()
     await answer.prepare(request)
     await answer.write(b'{"FileStatuses":{"FileStatus":[\n')
     while True:

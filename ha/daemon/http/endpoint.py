@@ -7,6 +7,7 @@ such one comes: it takes 11 MB, and most daemons are asked for nothing but their
 
 import asyncio
 import io
+import re
 import sys
 import threading
 import traceback
@@ -279,7 +280,16 @@ class _Connection(asyncio.Protocol):
         self._transport.set_protocol(protocol)
         protocol.connection_made(self._transport)
         self._transport.resume_reading()
-        protocol.data_received(self._received)
+        protocol.data_received(_in_ascii(self._received))
+
+
+def _in_ascii(received: bytes) -> bytes:
+    """Return a request whose first line has percent signs for what is not ASCII.
+
+    Java's WebHdfsFileSystem writes a file's name there as it is, and aiohttp would refuse it.
+    """
+    line, end, rest = received.partition(b"\r\n")
+    return re.sub(rb"[\x80-\xff]", lambda found: b"%%%02X" % found[0][0], line) + end + rest
 
 
 def _framed(answer: PageAnswer, method: str) -> bytes:

@@ -1,9 +1,9 @@
 """A NameNode in memory that is asked over WebHDFS."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 from urllib.parse import quote, urlencode
 
@@ -11,6 +11,7 @@ import aiohttp
 from yarl import URL
 
 from ha.daemon.http.endpoint import Endpoint
+from ha.rpc.protocol import Method
 from ha.security.access_control import AccessControl
 from namenode_sim.webhdfs.route import WebHdfsRoutes
 from tests.namenode_sim.client_protocol.namenode_in_memory import SUPERUSER, Served
@@ -45,7 +46,7 @@ class WebClient:
     port: int
 
     async def ask(self, method: str, path: str, op: str, **query: object) -> Answered:
-        named = {"user.name": SUPERUSER, **query}
+        named = {"user_name": SUPERUSER, **query}
         given = {key.replace("_", "."): value for key, value in named.items() if value is not None}
         return await self.raw(method, f"/webhdfs/v1{quote(path)}?{urlencode({'op': op, **given})}")
 
@@ -59,9 +60,14 @@ class WebClient:
 
 @asynccontextmanager
 async def web_client(
-    served: Served, access: AccessControl | None = None
+    served: Served,
+    access: AccessControl | None = None,
+    changed: Mapping[str, Method] | None = None,
 ) -> AsyncIterator[WebClient]:
-    routes = WebHdfsRoutes(served.face.protocol(), served.face.scene, access, NAMES, "ns1")
+    """Yield a client of a NameNode, of which some calls may be ``changed``."""
+    own = served.face.protocol()
+    protocol = replace(own, methods={**own.methods, **(changed or {})})
+    routes = WebHdfsRoutes(protocol, served.face.scene, access, NAMES, "ns1")
     endpoint = Endpoint(status=dict, healthy=lambda: None, access=access, routes=routes.routes)
     port = await endpoint.start("127.0.0.1", 0)
     try:
