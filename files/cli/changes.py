@@ -169,7 +169,7 @@ async def _to_trash(session: Session, one: Entry, root: str) -> None:
 async def chmod(session: Session, *, mode: str, paths: Sequence[str], deep: bool) -> None:
     """Change the rights of PATHs to MODE: 755, 1777, or clauses as u=rwx,g+w,o-x,+t.
 
-    X is x where something can be run already. No umask is applied: nnha fs chmod -R g+rX,o= /data
+    X is x where something can be run already. No umask is applied: nnha fs chmod -R g+rX /data
     """
 
     async def change(one: Entry) -> dict[str, object]:
@@ -194,7 +194,7 @@ async def chown(session: Session, *, owner: str, paths: Sequence[str], deep: boo
     """Change owner and group of PATHs: nnha fs chown -R alice:analysts /user/alice"""
     read = _OWNER.fullmatch(owner.strip())
     if read is None or not (read[1] or read[2]):
-        raise Unfit("this is not OWNER, OWNER:GROUP or :GROUP", "BAD_PATH")
+        raise Unfit(f"{owner!r} is not OWNER, OWNER:GROUP or :GROUP", "BAD_PATH")
 
     async def change(one: Entry) -> dict[str, object]:
         user, group = read[1] or one.owner, read[2] or one.group

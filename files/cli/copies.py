@@ -247,7 +247,9 @@ async def put(session: Session, *, words: Sequence[str], overwrite: bool) -> Non
     with session.trying(target):
         into, inside = await destination(session, target, several=len(sources) > 1)
         for one in sources:
-            if one == "-" and not inside:
+            if one == "-":
+                if inside:
+                    raise Unfit(f"what comes from - needs a name, and {into} is a directory")
                 await _store(session, None, into, overwrite=overwrite)
                 continue
             place = Path(one.removeprefix("file://"))

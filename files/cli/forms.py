@@ -77,17 +77,18 @@ def size_text(size: int, *, human: bool = True) -> str:
     return f"{number} {'KMGTPE'[power - 1]}"
 
 
-def in_order(entries: Sequence[Entry], by: str, *, backwards: bool = False) -> Sequence[Entry]:
-    """Return entries by ``time`` (newest first), ``size`` (largest first) or ``name``.
+def in_order(entries: Sequence[Entry], by: str = "", *, backwards: bool = False) -> list[Entry]:
+    """Return entries by ``time`` (newest first) or ``size`` (largest first), and then by name.
 
     The order of names is that of Hadoop's shell, which compares URIs: a space counts as %20.
     """
-    keys = {
-        "time": lambda one: -one.modified,
-        "size": lambda one: -one.length,
-        "name": lambda one: re.sub(_QUOTED, lambda found: f"%{ord(found[0]):02X}", one.path),
-    }
-    return sorted(entries, key=keys[by], reverse=backwards)
+    found = sorted(
+        entries, key=lambda one: re.sub(_QUOTED, lambda at: f"%{ord(at[0]):02X}", one.path)
+    )
+    if not by:
+        return found[::-1] if backwards else found
+    sign = 1 if backwards else -1
+    return sorted(found, key=lambda one: sign * (one.modified if by == "time" else one.length))
 
 
 def du_lines(rows: Sequence[tuple[int, int, str]], *, human: bool) -> Iterator[str]:
@@ -107,5 +108,4 @@ def formatted(form: str, one: Entry) -> str:
         "u": one.owner, "x": utc(one.accessed), "X": one.accessed, "y": utc(one.modified),
         "Y": one.modified,
     }  # fmt: skip
-    text = re.sub("%(.)", lambda found: str(values.get(found[1], found[1])), form, flags=re.DOTALL)
-    return text.removesuffix("%")
+    return re.sub("%(.?)", lambda found: str(values.get(found[1], found[1])), form, flags=re.DOTALL)

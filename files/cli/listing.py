@@ -76,7 +76,7 @@ async def ls(
                 found = [one async for one in session.tree.entries(top)]
                 if found and session.for_people:
                     click.echo(f"Found {len(found)} items")
-                show(forms.in_order(found, order or "name", backwards=backwards))
+                show(forms.in_order(found, order or "", backwards=backwards))
 
 
 @click.command()

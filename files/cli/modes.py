@@ -25,7 +25,7 @@ def applied(mode: str, before: int, *, directory: bool) -> int:
     for text in mode.split(","):
         clause = _CLAUSE.fullmatch(text)
         if clause is None or not clause[3]:
-            raise Unfit("write a mode as 755, 1777, or u=rwx,g+w,o-x,+t", "BAD_PATH")
+            raise Unfit(f"{text!r} is no mode: write 755, 1777, or u=rwx,g+w,o-x,+t", "BAD_PATH")
         now = _with(clause[1], clause[2][-1], clause[3], now, directory or bool(now & 0o111))
     return now
 

@@ -44,7 +44,7 @@ class Failed(Exception):
     """A copy has ended in the middle; the text says what is left of it, and where."""
 
 
-class _NoAnswer(Exception):
+class NoAnswer(Exception):
     """No NameNode is active: each further path would wait as long."""
 
 
@@ -96,7 +96,7 @@ class Session:
                 text = f"nnha {self.command}: {path}: {text}" + (f"\n→ {hint}" if hint else "")
                 click.echo(plain(text, "\n"), err=True)
             if isinstance(error, errors.Unreachable | errors.OutcomeUnknown):
-                raise _NoAnswer from error
+                raise NoAnswer from error
 
     async def named(self, paths: Sequence[str]) -> Sequence[Entry]:
         """Return what the paths and patterns of the command line stand for."""
@@ -156,6 +156,6 @@ async def _run(
     )
     async with namenodes:
         session = Session(command, place, Tree(namenodes, own_user(), place.nameservice))
-        with suppress(_NoAnswer), session.trying(place.nameservice):
+        with suppress(NoAnswer), session.trying(place.nameservice):
             await work(session)
         return session

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from files.cli.forms import Entry
+from files.cli.forms import Entry, in_order
 from files.cli.modes import ALL
 from files.cli.spelling import (
     NoSuchPath,
@@ -93,7 +93,7 @@ class Tree:
                 yield one
 
     async def below(self, top: Entry, levels: int | None = None) -> AsyncIterator[Entry]:
-        """Yield an entry, and all on this number of levels below it, directories before their entries."""
+        """Yield an entry, and what is on some levels below it, directories before their entries."""
         yield top
         lists = [self.entries(top)] if top.is_directory and levels != 0 else []
         while lists:
@@ -113,7 +113,7 @@ class Tree:
             found += await self._matching(spelling, spelling.absolute(one))
         if not found:
             raise NoSuchPath
-        return found
+        return in_order(found)
 
     async def _matching(self, spelling: Spelling, pattern: str) -> Sequence[Entry]:
         parts = [part for part in pattern.split("/") if part]

@@ -17,10 +17,10 @@ VARIABLE = "_NNHA_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
 _FOR_PATHS: Final = {
     "bash": (
-        "COMPREPLY+=($value)",
-        """printf -v value %q "$value"
-            COMPREPLY+=("$value")
-            [[ $value == */ ]] && compopt -o nospace""",
+        'read type value <<< "$completion"',
+        """read -r type value <<< "$completion"
+        printf -v value %q "$value"
+        [[ $value == */ ]] && compopt -o nospace""",
     ),
     "zsh": (
         "compadd -U -V unsorted -a completions",

@@ -9,12 +9,14 @@ import urllib.request
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from deploy.local.cluster.certificates import authority_folder, tls_folder
 from deploy.local.cluster.cluster import Cluster, open_cluster
 from deploy.local.cluster.processes import http_get, wait_until
+from ha.conf.own_user import system_user
 from ha.security.caller import Role
 from ha.security.certificate_files import CERT, KEY, REVOKED, read_authority, replace
 from ha.security.certificates import CertificateRequest, issue, now
@@ -60,6 +62,37 @@ def test_safe_mode_is_shown_entered_and_left_with_certificates(cluster: Cluster)
     assert f"{active}  on: " in nnha(cluster, "safemode", "get", active)
     assert "off at nn1, nn2" in nnha(cluster, "safemode", "leave", "--yes")
     assert f"off at {active}" in nnha(cluster, "safemode", "wait", active)
+
+
+def test_a_client_is_the_user_in_its_certificate_and_no_other(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """In strict mode, over TLS; without a certificate the kernel proves the process's own user."""
+    authority, own = str(authority_folder(cluster.layout)), str(tmp_path / "client")
+    words = ("security", "issue", "client", "alice", "--dir", authority, "--out", own)
+    subprocess.run([sys.executable, "-m", "ha.cli.main", *words], check=True, timeout=SECONDS)
+    nnha(cluster, "fs", "mkdir", "-p", "/user/alice")
+    nnha(cluster, "fs", "chown", "alice", "/user/alice")
+
+    def fs(user: str, tls: Path, *words: str) -> tuple[int, str]:
+        head = [sys.executable, "-m", "ha.cli.main", "fs", words[0], *words[1:]]
+        tail = ["--conf-dir", str(cluster.conf_dir), "-D", f"nnha.security.tls.dir={tls}"]
+        done = subprocess.run(
+            [*head, *tail], capture_output=True, text=True, timeout=SECONDS, check=False,
+            env={**os.environ, "HADOOP_USER_NAME": user},
+        )  # fmt: skip
+        return done.returncode, done.stdout + done.stderr
+
+    assert fs("alice", tmp_path, "mkdir", "mine") == (0, "")
+    code, text = fs("alice", tmp_path, "mkdir", "/hers")
+    assert (code, "Permission denied: user=alice" in text) == (7, True), text
+    code, text = fs("bob", tmp_path, "ls", "/")
+    assert (code, "user bob is not alice, for whom the caller's certificate is" in text) == (
+        7,
+        True,
+    ), text
+    code, text = fs(system_user(), tmp_path / "none", "ls", "-d", "/user/alice/mine")
+    assert (code, " alice " in text) == (0, True), text
 
 
 def test_a_certificate_that_ends_on_one_host_is_named_before_and_after(cluster: Cluster) -> None:

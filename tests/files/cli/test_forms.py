@@ -35,9 +35,9 @@ def test_names_are_in_the_order_of_hadoops_shell() -> None:
     """It compares URIs, in which a space is %20, and comes after a dollar sign."""
     names = ["/a$", "/a b", "/a!", "/a#", "/a", "/ü", "/a%b", "/a'"]
     entries = [Entry(name, name, "file") for name in names]
-    found = [one.path for one in in_order(entries, "name")]
+    found = [one.path for one in in_order(entries)]
     assert found == ["/a", "/a!", "/a$", "/a b", "/a#", "/a%b", "/a'", "/ü"]
-    assert [one.path for one in in_order(entries, "name", backwards=True)] == found[::-1]
+    assert [one.path for one in in_order(entries, backwards=True)] == found[::-1]
 
 
 def test_the_newest_and_the_largest_come_first() -> None:
