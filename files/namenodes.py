@@ -4,8 +4,8 @@ import asyncio
 import random
 import uuid
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from types import TracebackType
 from typing import TypeVar
 
@@ -68,8 +68,8 @@ class Namenodes:
     limits: CallLimits = DEFAULT_LIMITS
     _places: list[_Place] = field(init=False)
     _current: int = 0
-    _calls: int = 0
     _closed: bool = False
+    _numbers: "count[int]" = field(default_factory=count)
     _client_id: bytes = field(default_factory=lambda: uuid.uuid4().bytes)
 
     def __post_init__(self) -> None:
@@ -105,11 +105,9 @@ class Namenodes:
     async def close(self) -> None:
         """Hang up; calls under way end as if their time were over."""
         self._closed = True
-        for place in self._places:
-            if place.opening is not None:
-                place.opening.cancel()
-                with suppress(asyncio.CancelledError, RpcError):
-                    await (await place.opening).close()
+        for opening in [place.opening for place in self._places if place.opening is not None]:
+            if not opening.cancel() and not _is_of_no_use(opening):
+                await opening.result().close()
 
     async def call(
         self, method: str, request: Message, response: type[M], *, seconds: float | None = None
@@ -125,13 +123,21 @@ class Namenodes:
         """
         loop, patience = asyncio.get_running_loop(), seconds or self.limits.total_seconds
         until = loop.time() + patience
-        number, tries = self._take_number(), Tries()
+        number, tries = next(self._numbers), Tries()
         while not self._closed:
             at = self._current
             place = self._places[at]
             key = CallKey(self._client_id, number, tries.moves + tries.waits)
             try:
-                return await self._attempt(place, key, method, request, response, until)
+                connection = await self._connected(place, until)
+                left = min(self.limits.attempt_seconds, max(0.0, until - loop.time()))
+                try:
+                    return await connection.call(
+                        method, request, response, deadline_seconds=left, key=key
+                    )
+                except RpcError:  # a process that stands still may never read another call
+                    await connection.close()
+                    raise
             except (RpcError, RemoteFault) as problem:
                 failure = failure_of(problem)
                 if isinstance(failure, Refused):
@@ -154,25 +160,6 @@ class Namenodes:
         stem = response.DESCRIPTOR.name.removesuffix("ResponseProto")
         request = getattr(calls, f"{stem}RequestProto")(**fields)
         return await self.call(stem[0].lower() + stem[1:], request, response, seconds=seconds)
-
-    async def _attempt(
-        self,
-        place: _Place,
-        key: CallKey,
-        method: str,
-        request: Message,
-        response: type[M],
-        until: float,
-    ) -> M:
-        """Ask one NameNode once, within an attempt's time; raise as ``RpcConnection`` does."""
-        loop = asyncio.get_running_loop()
-        connection = await self._connected(place, until)
-        left = max(0.0, min(self.limits.attempt_seconds, until - loop.time()))
-        try:
-            return await connection.call(method, request, response, deadline_seconds=left, key=key)
-        except RpcError:
-            await connection.close()  # a process that stands still may never read another call
-            raise
 
     async def _connected(self, place: _Place, until: float) -> RpcConnection:
         """Return the connection, opened if there is none; many calls may wait for one."""
@@ -200,11 +187,6 @@ class Namenodes:
             if opening.cancelled() and task is not None and not task.cancelling():
                 raise ConnectFailed("this client was closed") from None
             raise
-
-    def _take_number(self) -> int:
-        number = self._calls
-        self._calls = (number + 1) & 0x7FFFFFFF
-        return number
 
     def _without_result(self, method: str, tries: Tries, patience: float) -> FilesError:
         found = "; ".join(f"{place.address}: {place.found}" for place in self._places)

@@ -102,13 +102,11 @@ class Pipeline:
                 pb.BlockOpResponseProto,
                 seconds=limits.set_up_seconds + limits.node_seconds * len(places),
             )
-        except (PeerLost, MalformedTransfer) as problem:
+        except BaseException as problem:
             if peer is not None:
                 peer.abort()
-            raise NodeFailed(0, str(problem)) from problem
-        except BaseException:
-            if peer is not None:
-                peer.abort()
+            if isinstance(problem, PeerLost | MalformedTransfer):
+                raise NodeFailed(0, str(problem)) from problem
             raise
         if answer.status != pb.Status.SUCCESS:
             peer.abort()

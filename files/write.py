@@ -3,13 +3,14 @@
 import asyncio
 import random
 import uuid
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Final
+from typing import Final, TypeVar
 
 import structlog
+from google.protobuf.message import Message
 
 from files.block_writer import BlockWriter, OpenFile, Stage
 from files.errors import FilesError, NotFound, Refused, Unsupported, Unwritable
@@ -20,6 +21,8 @@ from ha.rpc.java_names import NOT_REPLICATED_YET
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import hdfs_types_pb2 as hdfs
 
+M = TypeVar("M", bound=Message)
+T = TypeVar("T")
 log = structlog.get_logger()
 
 DEFAULT_LIMITS: Final = WriteLimits()
@@ -214,45 +217,49 @@ class Writer:
         )
 
     async def _added(self, excluded: list[hdfs.DatanodeInfoProto]) -> hdfs.LocatedBlockProto:
-        file = self.file
-        async with aclosing(_attempts(file.limits.complete_seconds)) as attempts:
-            async for _ in attempts:
-                try:
-                    answer = await file.namenodes.ask(
-                        calls.AddBlockResponseProto,
-                        src=file.path,
-                        clientName=file.client,
-                        previous=self._last,
-                        excludeNodes=excluded,
-                        fileId=file.status.fileId,
-                    )
-                except Refused as refusal:
-                    if refusal.java_class != NOT_REPLICATED_YET:
-                        raise
-                else:
-                    return answer.block
-        raise Unwritable(
-            f"{file.path} stays open without its next block: too few DataNodes have reported the "
-            "one before it. → nnha status shows the DataNodes."
-        )
+        async def ask() -> hdfs.LocatedBlockProto | None:
+            try:
+                return (await self._ask(calls.AddBlockResponseProto, **fields)).block
+            except Refused as refusal:
+                if refusal.java_class == NOT_REPLICATED_YET:
+                    return None
+                raise
+
+        fields = {"previous": self._last, "excludeNodes": excluded}
+        found = await self._repeated(ask)
+        if found is None:
+            raise Unwritable(
+                f"{self.file.path} stays open without its next block: too few DataNodes have "
+                "reported the one before it. → nnha status shows the DataNodes."
+            )
+        return found
 
     async def _complete(self) -> None:
+        async def ask() -> bool:
+            return (await self._ask(calls.CompleteResponseProto, last=self._last)).result
+
+        if not await self._repeated(ask):
+            raise Unwritable(
+                f"{self.file.path} has all its bytes, but too few DataNodes have reported its last "
+                "block in time: it stays open, and the NameNode closes it when they have and its "
+                "lease has ended."
+            )
+
+    async def _ask(self, response: type[M], **fields: object) -> M:
         file = self.file
-        async with aclosing(_attempts(file.limits.complete_seconds)) as attempts:
-            async for _ in attempts:
-                answer = await file.namenodes.ask(
-                    calls.CompleteResponseProto,
-                    src=file.path,
-                    clientName=file.client,
-                    last=self._last,
-                    fileId=file.status.fileId,
-                )
-                if answer.result:
-                    return
-        raise Unwritable(
-            f"{file.path} has all its bytes, but too few DataNodes have reported its last block in "
-            "time: it stays open, and the NameNode closes it when they have and its lease has ended"
+        number = file.status.fileId
+        return await file.namenodes.ask(
+            response, seconds=None, src=file.path, clientName=file.client, fileId=number, **fields
         )
+
+    async def _repeated(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Ask until the answer is not empty, with waits that double, or the time is over."""
+        loop = asyncio.get_running_loop()
+        until, wait = loop.time() + self.file.limits.complete_seconds, _AGAIN_SECONDS
+        while not (found := await ask()) and loop.time() + wait <= until:
+            await asyncio.sleep(wait * (0.5 + random.random() / 2))
+            wait = min(2 * wait, _LONGEST_AGAIN_SECONDS)
+        return found
 
     async def _keep(self) -> None:
         """Renew the lease and keep the pipeline alive, however slowly bytes come."""
@@ -268,17 +275,6 @@ class Writer:
                 )
             except FilesError as problem:
                 log.warning("files.lease_not_renewed", path=file.path, why=str(problem))
-
-
-async def _attempts(seconds: float) -> AsyncGenerator[None, None]:
-    """Yield at once, and again after waits that double, until the time is over."""
-    loop = asyncio.get_running_loop()
-    until, wait = loop.time() + seconds, _AGAIN_SECONDS
-    yield
-    while loop.time() + wait <= until:
-        await asyncio.sleep(wait * (0.5 + random.random() / 2))
-        wait = min(2 * wait, _LONGEST_AGAIN_SECONDS)
-        yield
 
 
 def _new_client() -> str:

@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 from google.protobuf.message import Message
 
-from files.errors import NotFound, OutcomeUnknown, Unreadable, Unwritable
+from files.errors import NotFound, OutcomeUnknown, Refused, Unreadable, Unwritable
 from files.pipeline import WriteLimits
 from files.read import Reader
 from files.replica import ReadLimits
 from files.write import DEFAULT_LIMITS, Writer
+from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import IO_EXCEPTION, NOT_REPLICATED_YET
 from ha.rpc.protocol import Call
+from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import hdfs_types_pb2 as hdfs
 from tests.files.cuts import Door, door
 from tests.files.world import MIB, Handle, World, get, noise, put, world
@@ -319,3 +322,61 @@ async def test_an_unknown_end_of_a_file_is_said(tmp_path: Path) -> None:
         )
         with pytest.raises(OutcomeUnknown, match="complete was sent"):
             await asyncio.wait_for(put(made.client, "/f", b"x"), 30)
+
+
+async def test_a_namenode_may_need_time_for_a_block_and_for_the_end(tmp_path: Path) -> None:
+    async with world(tmp_path) as made:
+        patience = {"addBlock": 2, "complete": 2}
+
+        async def slowly(handle: Handle, call: Call, request: Message) -> Message:
+            if not patience.get(call.method):
+                return await handle(call, request)
+            patience[call.method] -= 1
+            if call.method == "addBlock":
+                raise RemoteFault(NOT_REPLICATED_YET, "Not replicated yet: /f")
+            return calls.CompleteResponseProto(result=False)
+
+        made.meddle = slowly
+        await put(made.client, "/f", DATA)
+        assert patience == {"addBlock": 0, "complete": 0}
+        assert await get(made.client, "/f") == DATA
+
+
+@pytest.mark.parametrize("method", ["addBlock", "complete"])
+async def test_its_time_ends(tmp_path: Path, method: str) -> None:
+    limits = replace(DEFAULT_LIMITS, complete_seconds=0.3)
+    async with world(tmp_path, 1) as made:
+
+        async def never(handle: Handle, call: Call, request: Message) -> Message:
+            if call.method == method == "addBlock":
+                raise RemoteFault(NOT_REPLICATED_YET, "Not replicated yet: /f")
+            if call.method == method:
+                return calls.CompleteResponseProto(result=False)
+            return await handle(call, request)
+
+        made.meddle = never
+        writer = await Writer.create(made.client, "/f", limits=limits)
+        with pytest.raises(Unwritable, match="too few DataNodes have reported"):
+            await _written(writer, DATA[:1000])
+
+
+async def test_another_refusal_of_a_block_is_raised_at_once(tmp_path: Path) -> None:
+    async with world(tmp_path, 1) as made:
+
+        async def full(handle: Handle, call: Call, request: Message) -> Message:
+            if call.method == "addBlock":
+                raise RemoteFault(IO_EXCEPTION, "File /f could only be written to 0 of the 1")
+            return await handle(call, request)
+
+        made.meddle = full
+        with pytest.raises(Refused, match="could only be written to 0"):
+            await put(made.client, "/f", b"x")
+        assert made.asked.count("addBlock") == 1
+        assert "complete" not in made.asked
+
+
+async def test_a_file_without_bytes_needs_no_datanode(tmp_path: Path) -> None:
+    async with world(tmp_path, 0) as made:
+        await put(made.client, "/f", b"")
+        assert await get(made.client, "/f") == b""
+        assert "addBlock" not in made.asked
