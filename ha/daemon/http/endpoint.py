@@ -7,14 +7,16 @@ such one comes: it takes 11 MB, and most daemons are asked for nothing but their
 
 import asyncio
 import io
-import re
 import sys
 import threading
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from email.utils import formatdate
 from http import HTTPStatus
+from string import printable
 from typing import TYPE_CHECKING, Final, cast
+from urllib.parse import quote
 
 import h11
 import structlog
@@ -289,7 +291,9 @@ def _in_ascii(received: bytes) -> bytes:
     Java's WebHdfsFileSystem writes a file's name there as it is, and aiohttp would refuse it.
     """
     line, end, rest = received.partition(b"\r\n")
-    return re.sub(rb"[\x80-\xff]", lambda found: b"%%%02X" % found[0][0], line) + end + rest
+    with suppress(UnicodeDecodeError):
+        line = quote(line.decode(), safe=printable).encode()
+    return line + end + rest
 
 
 def _framed(answer: PageAnswer, method: str) -> bytes:

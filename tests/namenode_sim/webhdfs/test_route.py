@@ -130,8 +130,8 @@ async def test_a_name_in_no_ascii_is_read_as_java_sends_it(client: WebClient) ->
     for name in ("/ü".encode(), b"/\xfc"):
         target = b"/webhdfs/v1" + name + b"?op=GETFILESTATUS"
         writer.write(b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        status = b"400 Bad Request" if name == b"/\xfc" else b"200 OK"
-        assert await reader.readline() == b"HTTP/1.1 " + status + b"\r\n"
+        status = b"400" if name == b"/\xfc" else b"200"
+        assert (await reader.readline()).split()[1] == status
         writer.close()
         reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
     writer.close()
