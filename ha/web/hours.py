@@ -32,11 +32,14 @@ class Hours:
 
     async def newest(self) -> Mapping[str, LastHour]:
         """Return the hours by NameNode, the same object until new ones were asked for."""
-        now, first = self._clock(), self._asking is None
-        if now >= self._asked_at + EVERY_SECONDS and (self._asking is None or self._asking.done()):
+        now, since = self._clock(), self._clock() - self._asked_at
+        if since >= EVERY_SECONDS and (self._asking is None or self._asking.done()):
+            if since >= 2 * EVERY_SECONDS:
+                self._newest = {}  # of a time when somebody looked: its "now" is long over
             self._asked_at = now
             self._asking = asyncio.create_task(self._ask(), name="ask for the last hour")
-            await asyncio.wait({self._asking}, timeout=FIRST_SECONDS if first else 0)
+            seconds = 0 if self._newest else FIRST_SECONDS
+            await asyncio.wait({self._asking}, timeout=seconds)
         return self._newest
 
     async def _ask(self) -> None:

@@ -35,6 +35,7 @@ OVERVIEW: Final = (
 """The sections of the first page, in their order."""
 NODE: Final = ("verdict", "since", "node")
 DATANODES: Final = ("verdict", "all_datanodes")
+HOUR: Final = "hour"
 MOST_WORST: Final = 20
 """DataNodes on the first page; /datanodes has all that the active lists."""
 MOST_CHARACTERS: Final = 2000
@@ -80,17 +81,21 @@ class Renderer:
         self.assets = {name: _asset(name) for name in ASSETS}
         stamp = sha256(b"".join(self.assets.values())).hexdigest()[:12]
         self._environment.globals |= {"stamp": stamp}
+        self._hour: tuple[object, str] = (None, "")
 
     def sections(
         self, view: ClusterView, names: Sequence[str], node: str | None = None
     ) -> Mapping[str, str]:
         """Return the HTML of these sections; the section ``node`` shows the NameNode ``node``."""
-        context = _context(view, node)
-        return {
-            # CSS shows no card for a section that is empty.
-            name: self._environment.get_template(f"sections/{name}.html").render(context).strip()
-            for name in names
-        }
+        context, found = _context(view, node), dict[str, str]()
+        for name in names:
+            if name != HOUR or self._hour[0] is not view.hours:
+                # CSS shows no card for a section that is empty.
+                template = self._environment.get_template(f"sections/{name}.html")
+                found[name] = template.render(context).strip()
+            if name == HOUR:  # costs the most, and is new each half minute only
+                self._hour = (view.hours, found.setdefault(name, self._hour[1]))
+        return found
 
     def page(self, title: str, view: ClusterView, sections: Mapping[str, str]) -> str:
         """Return a whole page of sections that follow the cluster."""

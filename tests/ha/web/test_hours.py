@@ -60,6 +60,20 @@ async def test_what_a_silent_namenode_said_last_grows_old() -> None:
     assert [one.samples[0].age_seconds for one in found.values()] == [70.0, 30.0]
 
 
+async def test_what_was_known_when_somebody_looked_last_is_not_shown_as_now() -> None:
+    pages = Pages()
+    hours = Hours(NODES, pages.fetch, pages.clock)
+    await hours.newest()
+    pages.said = {"one": {"samples": []}, "two": PAGE}
+    pages.now += 7200
+    found = await hours.newest()
+    assert {name: len(one.samples) for name, one in found.items()} == {"nn1": 0, "nn2": 1}
+    pages.said = {"one": "hangs", "two": "hangs"}
+    pages.now += 7200
+    async with asyncio.timeout(5):
+        assert await hours.newest() == {}
+
+
 async def test_a_namenode_that_hangs_keeps_no_page_waiting_and_is_not_asked_twice() -> None:
     pages = Pages()
     pages.said = {"one": "hangs", "two": PAGE}

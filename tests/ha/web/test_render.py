@@ -19,7 +19,7 @@ from ha.web.render import (
     digest,
     printable,
 )
-from tests.ha.web.recorded import FILES, NODES, many
+from tests.ha.web.recorded import FILES, NODES, hour, many
 from tests.ha.web.situations import HEALTHY, HISTORY, NOW, SITUATIONS, daemon, with_files
 
 
@@ -238,6 +238,16 @@ def test_a_heartbeat_changes_no_section() -> None:
     assert Renderer().sections(with_files(later), OVERVIEW) == Renderer().sections(
         with_files(FILES), OVERVIEW
     )
+
+
+def test_a_new_hour_is_drawn_and_an_old_one_is_not_drawn_again() -> None:
+    renderer, other = Renderer(), {"nn1": hour("standby")}
+    first = renderer.sections(HEALTHY, ("hour",))
+    assert renderer.sections(HEALTHY, ("verdict",)).keys() == {"verdict"}
+    assert renderer.sections(replace(HEALTHY, seconds=0.5), ("hour",)) == first
+    assert renderer.sections(replace(HEALTHY, hours=other), ("hour",)) != first
+    assert renderer.sections(replace(HEALTHY, hours={}), ("hour",)) == {"hour": ""}
+    assert renderer.sections(HEALTHY, ("hour",)) == first
 
 
 def test_the_configuration_names_the_daemons_and_keys_that_differ() -> None:
