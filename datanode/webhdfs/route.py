@@ -91,29 +91,26 @@ class DataRoutes:
         ]
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
+        answer: web.StreamResponse
         if self._transfers >= self.most_transfers:
             answer = refused(RETRIABLE, f"{self._transfers} transfers are under way here")
             answer.set_status(HTTPStatus.SERVICE_UNAVAILABLE)
-            return answer
-        self._transfers += 1
-        try:
-            return await self._answer(request)
-        except Refused as error:
-            return refused(error.java_class, error.reason)
-        except RemoteFault as error:
-            return refused(error.java_class, error.message)
-        except FilesError as error:
-            return refused(IO_EXCEPTION, str(error))
-        except (ConnectionError, ClientPayloadError, TimeoutError) as error:
-            log.info("webhdfs.broken_off", path=request.path, why=str(error))
-            answer = refused(IO_EXCEPTION, "the connection broke, or no bytes came for too long")
-            answer.force_close()
-            return answer
-        except Exception as error:
-            log.exception("webhdfs.failed", path=request.path)
-            return refused(refusals.RUNTIME_EXCEPTION, f"{type(error).__name__}: {error}")
-        finally:
-            self._transfers -= 1
+        else:
+            self._transfers += 1
+            try:
+                answer = await self._answer(request)
+            except (FilesError, RemoteFault) as error:
+                answer = _refusal(error)
+            except (ConnectionError, ClientPayloadError, TimeoutError) as error:
+                log.info("webhdfs.broken_off", path=request.path, why=str(error))
+                answer = refused(IO_EXCEPTION, "the body broke off, or came too slowly")
+            except Exception as error:
+                log.exception("webhdfs.failed", path=request.path)
+                answer = refused(refusals.RUNTIME_EXCEPTION, f"{type(error).__name__}: {error}")
+            finally:
+                self._transfers -= 1
+        answer.force_close()  # its next request may have names that aiohttp does not read
+        return answer
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         path, query = target_of(request, self.names)
@@ -168,6 +165,7 @@ class DataRoutes:
         left = reader.length - offset
         answer = web.StreamResponse(headers={**HEADERS, "Content-Type": BYTES})
         answer.content_length = left if length is None else min(left, length)
+        answer.force_close()
         is_whole = False
         async with aclosing(reader.read(offset, answer.content_length)) as parts:
             first = await anext(parts, b"")  # what cannot be read at all is refused in words
@@ -226,14 +224,14 @@ class DataRoutes:
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             request.writer.output_size = 0
         loop = asyncio.get_running_loop()
-        began, count = loop.time(), 0
+        waited, count = 0.0, 0
         while True:
-            slow = began + self.body_seconds + count / LEAST_BYTES
-            async with asyncio.timeout_at(min(slow, loop.time() + self.body_seconds)):
+            began, slack = loop.time(), count / LEAST_BYTES - waited
+            async with asyncio.timeout(self.body_seconds + min(0.0, slack)):
                 data = await request.content.readany()
             if not data:
                 return
-            count += len(data)
+            waited, count = waited + loop.time() - began, count + len(data)
             await writer.write(data)
 
 
@@ -250,6 +248,16 @@ async def _ended_by(ending: Callable[[], Awaitable[None]], path: str) -> AsyncIt
         except (FilesError, TimeoutError) as problem:
             log.warning("webhdfs.upload_left", path=path, why=str(problem))
         raise
+
+
+def _refusal(error: FilesError | RemoteFault) -> web.Response:
+    match error:
+        case Refused():
+            return refused(error.java_class, error.reason)
+        case RemoteFault():
+            return refused(error.java_class, error.message)
+        case _:
+            return refused(IO_EXCEPTION, str(error))
 
 
 async def _wait(_: web.Request) -> None:

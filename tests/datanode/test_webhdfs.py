@@ -19,6 +19,7 @@ from datanode.webhdfs.route import DataRoutes
 from files.errors import NotFound
 from files.namenodes import Namenodes
 from ha.conf.keys.security import Mode
+from ha.conf.own_user import own_user
 from ha.daemon.http.endpoint import Endpoint
 from ha.rpc.protocol import Call
 from ha.security.access_control import AccessControl
@@ -224,7 +225,7 @@ async def test_a_body_that_stalls_ends_in_time(tmp_path: Path) -> None:
         async with asyncio.timeout(30):
             answer = await reader.readuntil(b"}}")
         assert answer.startswith(b"HTTP/1.1 403 ")
-        assert b"no bytes came for too long" in answer
+        assert b"came too slowly" in answer
         writer.transport.abort()
         with pytest.raises(NotFound):
             await get(site.made.client, "/f")
@@ -291,16 +292,53 @@ async def test_a_checksum_has_hadoops_form(tmp_path: Path) -> None:
 
 async def test_with_certificates_a_ticket_is_needed(tmp_path: Path) -> None:
     access = AccessControl(Mode.PERMISSIVE, target="datanode", audit=Lines())
-    access.policy = replace(access.policy, certificates=True)
+    access.policy = replace(access.policy, mode=Mode.STRICT, certificates=True)
     async with web(tmp_path, access) as site:
-        answer = await site.ask("GET", "/f", "OPEN")
+        answer = await site.ask("GET", "/f", "OPEN", user__name=own_user())
         assert answer.refusal[:2] == (403, "AccessControlException")
         assert "nnha fs" in answer.refusal[2]
-        await site.ask("GET", "/f", "OPEN", nnha__ticket="word")
-        assert site.asked_for == [("hdfs", "word")]
+        await site.ask("GET", "/f", "OPEN", user__name=own_user(), nnha__ticket="word")
+        assert site.asked_for == [(own_user(), "word")]
 
 
 async def test_transfers_have_a_limit(tmp_path: Path) -> None:
     async with web(tmp_path, most_transfers=0) as site:
         answer = await site.ask("GET", "/f", "OPEN")
         assert answer.refusal[:2] == (503, "RetriableException")
+
+
+async def test_a_body_that_trickles_ends_in_time(tmp_path: Path) -> None:
+    async def trickle() -> AsyncIterator[bytes]:
+        while True:
+            yield b"x"
+            await asyncio.sleep(0.05)
+
+    async with web(tmp_path, body_seconds=0.4) as site, asyncio.timeout(30):
+        answer = await site.ask("PUT", "/f", "CREATE", trickle())
+        assert answer.refusal == (403, "IOException", "the body broke off, or came too slowly")
+        with pytest.raises(NotFound):
+            await get(site.made.client, "/f")
+
+
+async def test_a_client_is_not_blamed_for_a_slow_namenode(tmp_path: Path) -> None:
+    async def two() -> AsyncIterator[bytes]:
+        yield DATA[:100]
+        yield DATA[100:]
+
+    async with web(tmp_path, body_seconds=0.4) as site:
+
+        async def slowly(handle: Handle, call: Call, request: Message) -> Message:
+            await asyncio.sleep(0.6 if call.method == "addBlock" else 0)
+            return await handle(call, request)
+
+        site.made.meddle = slowly
+        assert (await site.ask("PUT", "/f", "CREATE", two())).status == 201
+        assert await get(site.made.client, "/f") == DATA
+
+
+async def test_a_connection_ends_with_its_answer(tmp_path: Path) -> None:
+    async with web(tmp_path) as site:
+        for op in ("OPEN", "GETFILECHECKSUM"):
+            await put(site.made.client, "/f", b"abc", overwrite=True)
+            answer = await site.ask("GET", "/f", op)
+            assert answer.headers["Connection"] == "close"
