@@ -44,7 +44,7 @@ async def mkdir(session: Session, *, paths: Sequence[str], parents: bool) -> Non
             if there is None and not parents:
                 await ensure_parent(session, path)
             await session.tree.make_directory(path, 0o777, umask(session), parents=parents)
-            session.did(path, made=there is None)
+            session.did(path, changed=there is None, made=there is None)
 
 
 async def ensure_parent(session: Session, path: str) -> None:
@@ -172,14 +172,14 @@ async def chmod(session: Session, *, mode: str, paths: Sequence[str], deep: bool
     X is x where something can be run already. No umask is applied: nnha fs chmod -R g+rX /data
     """
 
-    async def change(one: Entry) -> dict[str, object]:
+    async def change(one: Entry) -> None:
         now = modes.applied(mode, one.permission, directory=one.is_directory)
         if now != one.permission:
             rights = types.FsPermissionProto(perm=now)
             request = calls.SetPermissionRequestProto(src=one.path, permission=rights)
             response = calls.SetPermissionResponseProto
             await session.tree.namenodes.call("setPermission", request, response)
-        return {"permission": f"{now:04o}"}
+        session.did(one.path, changed=now != one.permission, permission=f"{now:04o}")
 
     modes.applied(mode, 0, directory=False)
     await _on_each(session, paths, change, deep=deep)
@@ -196,16 +196,16 @@ async def chown(session: Session, *, owner: str, paths: Sequence[str], deep: boo
     if read is None or not (read[1] or read[2]):
         raise Unfit(f"{owner!r} is not OWNER, OWNER:GROUP or :GROUP", "BAD_PATH")
 
-    async def change(one: Entry) -> dict[str, object]:
+    async def change(one: Entry) -> None:
         user, group = read[1] or one.owner, read[2] or one.group
-        if (user, group) != (one.owner, one.group):
+        if changed := (user, group) != (one.owner, one.group):
             request = calls.SetOwnerRequestProto(src=one.path)
             if user != one.owner:
                 request.username = user
             if group != one.group:
                 request.groupname = group
             await session.tree.namenodes.call("setOwner", request, calls.SetOwnerResponseProto)
-        return {"owner": user, "group": group}
+        session.did(one.path, changed=changed, owner=user, group=group)
 
     await _on_each(session, paths, change, deep=deep)
 
@@ -213,13 +213,13 @@ async def chown(session: Session, *, owner: str, paths: Sequence[str], deep: boo
 async def _on_each(
     session: Session,
     paths: Sequence[str],
-    change: Callable[[Entry], Awaitable[dict[str, object]]],
+    change: Callable[[Entry], Awaitable[None]],
     *,
     deep: bool,
 ) -> None:
     """Change what the paths stand for, and with ``deep`` what is below, directories first."""
     for top in await session.named(paths):
         with session.trying(top.shown):
-            async for one in session.tree.below(top, None if deep else 0):
+            async for one in session.below(top, None if deep else 0):
                 with session.trying(one.shown):
-                    session.did(one.path, None, **await change(one))
+                    await change(one)

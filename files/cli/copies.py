@@ -149,12 +149,12 @@ async def get(session: Session, *, words: Sequence[str], overwrite: bool) -> Non
     sources, target = (words[:-1], words[-1]) if len(words) > 1 else (words, ".")
     found = await session.named(sources)
     with session.trying(target):
-        place = _folder_or_name(target, several=len(found) > 1)
+        place = folder_or_name(target, several=len(found) > 1)
         for one in found:
             await _fetch(session, one, place, overwrite=overwrite)
 
 
-def _folder_or_name(text: str, *, several: bool) -> Path | None:
+def folder_or_name(text: str, *, several: bool) -> Path | None:
     """Return an absolute path where files can be put, None for ``-``; raise Unfit otherwise."""
     if text == "-":
         return None
@@ -175,7 +175,7 @@ async def _fetch(session: Session, one: Entry, place: Path | None, *, overwrite:
         if not one.is_directory:
             reader = await Reader.open(session.tree.namenodes, one.path)
             with (
-                _new_file(target, reader.length, overwrite=overwrite) as write,
+                new_file(target, reader.length, overwrite=overwrite) as write,
                 progress(one.shown, reader.length) as add,
             ):
                 async with aclosing(reader.read()) as parts:
@@ -198,7 +198,7 @@ def _inside(place: Path, one: Entry) -> Path:
 
 
 @contextmanager
-def _new_file(target: Path, length: int, *, overwrite: bool) -> Iterator[Callable[[bytes], None]]:
+def new_file(target: Path, length: int, *, overwrite: bool) -> Iterator[Callable[[bytes], None]]:
     """Yield what writes to a file, which gets its name when the block ends with all bytes in it.
 
     Raises Unfit where something is there, and Failed where it cannot be written.
@@ -263,14 +263,14 @@ def _name_of(place: Path) -> str:
 
 async def _store(session: Session, place: Path | None, path: str, *, overwrite: bool) -> None:
     """Copy a file, a folder with what is in it, or standard input; report what fails, and go on."""
-    with session.trying(str(place or "-")), _opened(place) as (source, size, names):
+    with session.trying(str(place or "-")), opened(place) as (source, size, names):
         there = await session.tree.status(session.tree.only(quoted(path)))
         if names is None:
             if there is not None and (there.is_directory or not overwrite):
                 raise Unfit(f"{path} is there already", "PATH_EXISTS", "-f replaces a file")
             with progress(path, size) as add:
                 done = await _store_file(session, source, size, path, add)
-            session.did(path, **{"from": str(place or "-")}, bytes=done)
+            session.did(path, source=str(place or "-"), bytes=done)
             return
         if there is None:
             await session.tree.make_directory(path, 0o777, umask(session), parents=False)
@@ -282,7 +282,7 @@ async def _store(session: Session, place: Path | None, path: str, *, overwrite: 
 
 
 @contextmanager
-def _opened(place: Path | None) -> Iterator[tuple[int, int | None, Sequence[str] | None]]:
+def opened(place: Path | None) -> Iterator[tuple[int, int | None, Sequence[str] | None]]:
     """Yield a descriptor, the size unless it is a pipe, and the names in it if it is a folder."""
     if place is not None and not place.exists():
         raise Unfit("there is no such file on this machine", "NO_SUCH_PATH")
@@ -305,32 +305,41 @@ async def _store_file(
     session: Session, source: int, size: int | None, path: str, add: Callable[[int], None]
 ) -> int:
     """Write a file under a name of its own, and rename it; return how many bytes it has."""
-    partial, done = path + PARTIAL, 0
+    partial, done, writer = path + PARTIAL, 0, None
     rights = 0o666 & ~umask(session)
-    writer = await Writer.create(
-        session.tree.namenodes, partial, overwrite=True, create_parent=False, permission=rights
-    )
     try:
-        while data := await _read(source, waits=size is None):
+        writer = await Writer.create(
+            session.tree.namenodes, partial, overwrite=True, create_parent=False, permission=rights
+        )
+        while data := await read(source, waits=size is None):
             await writer.write(data)
             add(len(data))
             done += len(data)
         await writer.close()
         await session.tree.rename(partial, path, over=True)
     except BaseException as failure:
-        left = f"{partial} may be left; nnha fs rm --skip-trash removes it"
-        try:
-            async with asyncio.timeout(CLEAN_SECONDS):
-                await writer.discard()
-        except (FilesError, TimeoutError) as problem:
-            if isinstance(failure, Exception) and not isinstance(failure, OutcomeUnknown):
-                raise Failed(f"{failure}. {left}") from problem
-            click.echo(f"nnha fs put: {left}", err=True)
+        await clean_up(writer, partial, failure)
         raise
     return done
 
 
-async def _read(source: int, *, waits: bool) -> bytes:
+async def clean_up(writer: Writer | None, partial: str, failure: BaseException) -> None:
+    """Remove a copy that is not complete; where that is not possible, say that it may be left."""
+    left = f"{partial} may be left; nnha fs rm --skip-trash removes it"
+    known = isinstance(failure, Exception) and not isinstance(failure, OutcomeUnknown)
+    try:
+        if writer is not None:
+            async with asyncio.timeout(CLEAN_SECONDS):
+                await writer.discard()
+        elif not known:  # it was being created
+            click.echo(f"nnha fs put: {left}", err=True)
+    except (FilesError, TimeoutError) as problem:
+        if known:
+            raise Failed(f"{failure}. {left}") from problem
+        click.echo(f"nnha fs put: {left}", err=True)
+
+
+async def read(source: int, *, waits: bool) -> bytes:
     """Return what comes next, none at the end; for a pipe wait while the lease is renewed."""
     if waits:
         loop = asyncio.get_running_loop()

@@ -69,7 +69,7 @@ async def ls(
             if itself or not top.is_directory:
                 show([top])
             elif deep:
-                async for one in session.tree.below(top):
+                async for one in session.below(top):
                     if one is not top:
                         show([one])
             else:
@@ -107,16 +107,16 @@ async def du(session: Session, *, paths: Sequence[str], summed: bool, human: boo
     rows: list[tuple[int, int, str]] = []
     for top in await session.named(paths or (".",)):
         with session.trying(top.shown):
-            inside = session.tree.entries(top) if not summed else session.tree.below(top, 0)
+            inside = session.tree.entries(top) if not summed else session.below(top, 0)
             async for one in inside:
-                answer = await session.tree.namenodes.call(
-                    "getContentSummary",
-                    calls.GetContentSummaryRequestProto(path=one.path),
-                    calls.GetContentSummaryResponseProto,
-                )
-                own, all_ = answer.summary.length, answer.summary.spaceConsumed
-                rows.append((own, all_, one.shown))
-                session.found({"path": one.path, "bytes": own, "bytes_with_replicas": all_})
+                with session.trying(one.shown):
+                    request = calls.GetContentSummaryRequestProto(path=one.path)
+                    response = calls.GetContentSummaryResponseProto
+                    call = session.tree.namenodes.call("getContentSummary", request, response)
+                    found = (await call).summary
+                    rows.append((found.length, found.spaceConsumed, one.shown))
+                    sizes = {"bytes": found.length, "bytes_with_replicas": found.spaceConsumed}
+                    session.found({"path": one.path, **sizes})
     for line in forms.du_lines(rows, human=human):
         session.found({}, line) if session.for_people else None
 
@@ -142,7 +142,7 @@ async def find(
     names += [matcher(any_case, any_case=True)] if any_case is not None else []
     for top in await session.named(paths or (".",)):
         with session.trying(top.shown):
-            async for one in session.tree.below(top, levels):
+            async for one in session.below(top, levels):
                 last = one.path.rpartition("/")[2]
                 fits = TYPES.get(kind or "", one.type) == one.type
                 if fits and all(name.fullmatch(last) for name in names):

@@ -1,7 +1,7 @@
 """What every ``nnha fs`` command shares: options, the connection, results, failures, the end."""
 
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial, wraps
@@ -72,9 +72,11 @@ class Session:
         elif text is not None:
             click.echo(plain(text) if sys.stdout.isatty() else text)
 
-    def did(self, path: str, text: str | None = None, **facts: object) -> None:
-        """Note a change."""
-        self.changed = True
+    def did(
+        self, path: str, text: str | None = None, *, changed: bool = True, **facts: object
+    ) -> None:
+        """Note a change, or that none was needed."""
+        self.changed = self.changed or changed
         self.found({"path": path, **facts}, text)
 
     @contextmanager
@@ -105,6 +107,26 @@ class Session:
             with self.trying(path):
                 found += await self.tree.expanded(path)
         return found
+
+    async def below(self, top: Entry, levels: int | None = None) -> AsyncIterator[Entry]:
+        """Yield an entry, and what is on some levels below it, directories before their entries.
+
+        A directory that cannot be listed is reported, and the others go on.
+        """
+        yield top
+        open_ = [(top, self.tree.entries(top))] if top.is_directory and levels != 0 else []
+        while open_:
+            directory, entries = open_[-1]
+            ended = True
+            with self.trying(directory.shown):
+                async for one in entries:
+                    yield one
+                    if one.is_directory and (levels is None or len(open_) < levels):
+                        open_.append((one, self.tree.entries(one)))
+                        ended = False
+                        break
+            if ended:
+                open_.pop()
 
     def exit_code(self) -> int:
         """Return the code for all that happened; a part that was changed is not "refused"."""

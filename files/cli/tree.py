@@ -92,19 +92,6 @@ class Tree:
             for one in found:
                 yield one
 
-    async def below(self, top: Entry, levels: int | None = None) -> AsyncIterator[Entry]:
-        """Yield an entry, and what is on some levels below it, directories before their entries."""
-        yield top
-        lists = [self.entries(top)] if top.is_directory and levels != 0 else []
-        while lists:
-            async for one in lists[-1]:
-                yield one
-                if one.is_directory and (levels is None or len(lists) < levels):
-                    lists.append(self.entries(one))
-                    break
-            else:
-                lists.pop()
-
     async def expanded(self, text: str) -> Sequence[Entry]:
         """Return what a path or pattern stands for; raise NoSuchPath where it is nothing."""
         spelling = self.spelt(text)

@@ -235,6 +235,27 @@ def test_rights_are_the_users_own(ours: OurCluster, monkeypatch: pytest.MonkeyPa
     assert document(ours, "mkdir", "/odd/bobs", code=7)["results"] == []
 
 
+def test_a_directory_that_may_not_be_read_keeps_no_other_back(
+    ours: OurCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fs(ours, "mkdir", "-p", "/walk/a/x", "/walk/b/y")
+    fs(ours, "put", "-", "/walk/b/f", given=b"1")
+    fs(ours, "chmod", "700", "/walk/a")
+    monkeypatch.setenv("HADOOP_USER_NAME", "bob")
+    below = ["/walk/a", "/walk/b", "/walk/b/f", "/walk/b/y"]
+    for words, seen, code in (
+        (("ls", "-R", "/walk"), below, 7),
+        (("find", "/walk"), ["/walk", *below], 7),
+        (("du", "/walk"), ["/walk/b"], 7),
+        (("get", "/walk", str(tmp_path)), ["/walk/b/f"], 4),
+        (("chmod", "-R", "755", "/walk/b", "/walk/a"), ["/walk/b", "/walk/b/y"], 7),
+    ):
+        found = document(ours, *words, code=code)
+        assert [one["path"] for one in found["results"]] == seen, words
+        assert {one["code"] for one in found["failures"]} == {"ACCESS_DENIED"}, words
+    assert (tmp_path / "walk" / "b" / "f").read_bytes() == b"1"
+
+
 def test_where_no_namenode_is_active_nothing_is_done(ours: OurCluster) -> None:
     names = [*ours.cluster.layout.namenodes]
     keys = [f"dfs.namenode.rpc-address.ns1.{name}=127.0.0.1:1" for name in names]
