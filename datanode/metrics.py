@@ -3,6 +3,11 @@
 from prometheus_client import Counter, Gauge
 
 OPERATIONS = Counter("nnha_datanode_operations", "Operations of clients and DataNodes", ["op"])
+TOKENS_REFUSED = Counter(
+    "nnha_datanode_tokens_refused",
+    "Operations refused for want of a block token that proves them, by what they would do",
+    ["mode"],
+)
 BYTES_WRITTEN = Counter("nnha_datanode_written_bytes", "Bytes of blocks that came in")
 BYTES_READ = Counter("nnha_datanode_read_bytes", "Bytes of blocks that were sent to readers")
 REPLICAS = Gauge("nnha_datanode_replicas", "Replicas on this DataNode")

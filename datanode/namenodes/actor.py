@@ -14,7 +14,7 @@ from datanode.errors import OtherNamespace
 from datanode.metrics import HEARTBEATS, REPORTS
 from datanode.model import Replica
 from datanode.namenodes.claim import NameNodeId, Said
-from datanode.namenodes.commands import Command, Register, commands_of
+from datanode.namenodes.commands import Command, NewKeys, Register, commands_of
 from datanode.namenodes.identity import Identity, Namespace, namespace_of
 from datanode.namenodes.incremental_reports import IncrementalQueue
 from datanode.namenodes.namenode_client import Condition, NameNodeCalls
@@ -23,6 +23,7 @@ from datanode.transfers.transfer import DamagedSource
 from ha.conf.topology import HostPort
 from ha.rpc.errors import RemoteFault, RpcError
 from ha.rpc.java_names import STANDBY_EXCEPTION
+from hadoop.proto import block_tokens_pb2 as tokens
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import namenode_protocol_pb2 as nn
 from hadoop.wire.errors import DataNodeError, MalformedTransfer
@@ -67,6 +68,9 @@ class Member(Protocol):
 
     def commanded(self, who: NameNodeId, commands: Sequence[Command]) -> None:
         """Handle the commands that a NameNode has sent."""
+
+    def learn_keys(self, who: NameNodeId, keys: tokens.ExportedBlockKeysProto) -> None:
+        """Take over a NameNode's keys of block tokens, whatever its role."""
 
 
 class Actor:
@@ -181,7 +185,8 @@ class Actor:
     async def _greet(self, calls: NameNodeCalls) -> tuple[Identity, Store]:
         info = await calls.version()
         identity, store = await self._member.join(self.who, namespace_of(info))
-        await calls.register(identity)
+        keys = await calls.register(identity)
+        self._member.learn_keys(self.who, keys)
         self.state, self._registered = "registered", True
         self._report_due = self._cache_report_due = 0.0
         log.info("datanode.registered", namenode=self.who, address=str(self._address))
@@ -221,7 +226,16 @@ class Actor:
             # A NameNode that asks for this does not know this DataNode: its other commands are not
             # obeyed.
             await self._greet(calls)
-        self._member.commanded(self.who, [one for one in commands if not isinstance(one, Register)])
+        ordered: list[Command] = []
+        for command in commands:
+            match command:
+                case NewKeys(keys):
+                    self._member.learn_keys(self.who, keys)
+                case Register():
+                    pass
+                case _:
+                    ordered.append(command)
+        self._member.commanded(self.who, ordered)
 
     async def _send_news(self, calls: NameNodeCalls, identity: Identity, store: Store) -> None:
         while news := self._queue.take(store.has):

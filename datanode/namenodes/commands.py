@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 from datanode.transfers.transfer import Targets
 from hadoop.blocks import Block, BlockId, GenerationStamp, PoolId
+from hadoop.proto import block_tokens_pb2 as tokens
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import datanode_types_pb2 as types
 from hadoop.proto import hdfs_types_pb2 as hdfs
@@ -78,6 +79,13 @@ class Bandwidth:
 
 
 @dataclass(frozen=True, slots=True)
+class NewKeys:
+    """Know these keys of block tokens."""
+
+    keys: tokens.ExportedBlockKeysProto
+
+
+@dataclass(frozen=True, slots=True)
 class Register:
     """Say again who we are, and report everything."""
 
@@ -89,7 +97,9 @@ class Ignored:
     kind: str
 
 
-Command: TypeAlias = Transfer | Delete | Recover | Cache | Uncache | Bandwidth | Register | Ignored
+Command: TypeAlias = (
+    Transfer | Delete | Recover | Cache | Uncache | Bandwidth | NewKeys | Register | Ignored
+)
 
 
 def commands_of(message: pb.DatanodeCommandProto, pool: PoolId) -> Iterator[Command]:
@@ -108,6 +118,8 @@ def commands_of(message: pb.DatanodeCommandProto, pool: PoolId) -> Iterator[Comm
             yield _memory_command(message.blkIdCmd, pool)
         case _Type.BalancerBandwidthCommand:
             yield Bandwidth(message.balancerCmd.bandwidth)
+        case _Type.KeyUpdateCommand:
+            yield NewKeys(message.keyUpdateCmd.keys)
         case _Type.RegisterCommand:
             yield Register()
         case other:

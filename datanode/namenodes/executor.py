@@ -21,6 +21,7 @@ from datanode.namenodes.commands import (
     Command,
     Delete,
     Ignored,
+    NewKeys,
     Recover,
     Register,
     Transfer,
@@ -34,8 +35,10 @@ from datanode.replicas.meta_file import BadMetaFile
 from datanode.replicas.store import Store
 from datanode.transfers.transfer import push
 from ha.rpc.errors import RemoteFault, RpcError
+from hadoop.block_tokens import NO_TOKEN
 from hadoop.blocks import Block, GenerationStamp
 from hadoop.proto import datanode_protocol_pb2 as pb
+from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.wire.connection import PeerLost
 from hadoop.wire.errors import ChecksumMismatch, DataNodeError
 from hadoop.wire.peer import TransferLimits
@@ -61,12 +64,14 @@ class Executor:
         calls: Callable[[NameNodeId], NameNodeCalls | None],
         on_suspicion: Callable[[Block], None] = lambda _: None,
         on_bandwidth: Callable[[int], None] = lambda _: None,
+        token: Callable[[Block], hdfs.TokenProto] = lambda _: NO_TOKEN,
     ) -> None:
         """``on_suspicion`` hears of a block whose replica could not be read as it was written.
 
-        ``on_bandwidth`` hears how many bytes of moves may pass in a second.
+        ``on_bandwidth`` hears how many bytes of moves may pass in a second.  ``token`` makes the
+        block token under which another DataNode takes a copy.
         """
-        self._on_suspicion, self._on_bandwidth = on_suspicion, on_bandwidth
+        self._on_suspicion, self._on_bandwidth, self._token = on_suspicion, on_bandwidth, token
         self._store, self._identity, self._limits = store, identity, limits
         self._obeyed, self._calls = obeyed, calls
         self._leader = Leader(store, identity)
@@ -137,7 +142,7 @@ class Executor:
                 self._on_bandwidth(command.bytes_per_second)
             case Ignored():
                 log.info("datanode.command_ignored", namenode=who, kind=command.kind)
-            case Register():
+            case Register() | NewKeys():
                 return  # the actor has done it
             case _:
                 assert_never(command)
@@ -178,7 +183,7 @@ class Executor:
                 pool = self._identity.namespace.pool
                 await push(
                     self._store, pool, command.block, command.targets, self._limits,
-                    source=self._identity.node_id,
+                    source=self._identity.node_id, token=self._token(command.block),
                 )  # fmt: skip
             except (DataNodeError, PeerLost, OSError) as problem:
                 log.warning("datanode.copy_failed", block=str(command.block), why=str(problem))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from datanode.replicas.layout import LAYOUT_VERSION, PoolVersion
+from hadoop.block_tokens import NO_KEYS
 from hadoop.blocks import PoolId
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
@@ -51,7 +52,7 @@ class Identity:
 
     @property
     def registration(self) -> pb.DatanodeRegistrationProto:
-        """The form of this in every call to a NameNode; there are no block tokens, so no keys."""
+        """The form of this in every call to a NameNode, which has the keys of block tokens."""
         space = self.namespace
         return pb.DatanodeRegistrationProto(
             datanodeID=self.node_id,
@@ -61,12 +62,7 @@ class Identity:
                 clusterID=space.cluster_id,
                 cTime=space.ctime,
             ),
-            keys=pb.ExportedBlockKeysProto(
-                isBlockTokenEnabled=False,
-                keyUpdateInterval=0,
-                tokenLifeTime=0,
-                currentKey=pb.BlockKeyProto(keyId=0, expiryDate=0, keyBytes=b""),
-            ),
+            keys=NO_KEYS,
             softwareVersion=SOFTWARE_VERSION,
         )
 

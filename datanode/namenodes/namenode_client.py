@@ -20,7 +20,9 @@ from datanode.transfers.transfer import DamagedSource
 from ha.conf.topology import HostPort
 from ha.rpc.client import Connection, RpcConnection
 from ha.rpc.java_names import DATANODE_PROTOCOL
+from hadoop.block_tokens import NO_TOKEN
 from hadoop.blocks import Block, BlockId, PoolId
+from hadoop.proto import block_tokens_pb2 as tokens
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.proto import namenode_protocol_pb2 as nn
@@ -31,7 +33,6 @@ M = TypeVar("M", bound=Message)
 CALL_SECONDS: Final = 30.0
 REPORT_SECONDS: Final = 120.0
 """A NameNode may have to work a while on a full report."""
-_NO_TOKEN: Final = hdfs.TokenProto(identifier=b"", password=b"", kind="", service="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +80,14 @@ class NameNodeCalls:
         )
         return answer.info
 
-    async def register(self, identity: Identity) -> None:
-        await self._call(
+    async def register(self, identity: Identity) -> tokens.ExportedBlockKeysProto:
+        """Register, and return the keys of block tokens."""
+        answer = await self._call(
             "registerDatanode",
             pb.RegisterDatanodeRequestProto(registration=identity.registration),
             pb.RegisterDatanodeResponseProto,
         )
+        return answer.registration.keys
 
     async def heartbeat(
         self, identity: Identity, condition: Condition, *, wants_lease: bool
@@ -225,7 +228,7 @@ def _located(
         offset=0,
         locs=[hdfs.DatanodeInfoProto(id=holder)],
         corrupt=False,
-        blockToken=_NO_TOKEN,
+        blockToken=NO_TOKEN,
     )
 
 

@@ -5,6 +5,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,13 +23,15 @@ from datanode.namenodes.identity import Identity, Namespace
 from datanode.namenodes.namenode_client import Condition, NameNodeCalls
 from datanode.process.jmx import jmx_page
 from datanode.process.operator_calls import leave_marks
+from datanode.process.ownership import uuid_of
 from datanode.process.rpc_services import DataNodeRpcServices
-from datanode.process.settings import DataNodeSettings
+from datanode.process.settings import DataNodeSettings, block_access
 from datanode.replicas.layout import NodeVersion
 from datanode.replicas.scanner import Scanner
 from datanode.replicas.store import Announcement, Store
 from datanode.replicas.volume import Volume, unusable
 from datanode.replicas.volumes import Volumes
+from datanode.transfers.block_access import BlockAccess
 from datanode.transfers.transfer import DamagedSource
 from datanode.transfers.xceiver import XceiverServer
 from ha.conf.keys import datanode as keys
@@ -42,6 +45,7 @@ from ha.daemon.process import ExitWith
 from ha.rpc.protocol import Method
 from ha.rpc.server import RpcServer
 from ha.security.access_control import AccessControl
+from hadoop.proto import block_tokens_pb2 as tokens
 
 log = structlog.get_logger()
 
@@ -172,6 +176,10 @@ class DataNode:
         if self._joined is not None and commands:
             self._joined.executor.add(who, commands)
 
+    def learn_keys(self, who: NameNodeId, keys: tokens.ExportedBlockKeysProto) -> None:
+        if self._joined is not None:
+            self._joined.access.learn(who, keys)
+
     # For operators (their Operated).
 
     def report_soon(self, namenode: str, *, incremental: bool) -> None:
@@ -269,9 +277,11 @@ class DataNode:
         version = self._volumes[0].version
         assert version is not None, "formatting gives every volume a version"
         scanner = Scanner(store, settings.scan, on_damage=self._tell_damage)
+        access = block_access(settings, self._access, namespace.pool)
         xceivers = XceiverServer(
             store, namespace.pool, settings.limits, on_suspicion=scanner.suspect,
             on_damaged_source=self._tell_damage, moves=settings.moves, uuid=version.datanode_uuid,
+            access=access,
         )  # fmt: skip
         data_port = await _listening(xceivers.start, keys.DATA, settings.data)
         self._running.push_async_callback(xceivers.stop)
@@ -288,6 +298,7 @@ class DataNode:
             store, identity, settings.limits,
             obeyed=lambda: self._claims.obeyed, calls=self._calls_of,
             on_suspicion=scanner.suspect, on_bandwidth=xceivers.moves.throttle.use,
+            token=access.token,
         )  # fmt: skip
         tasks = [
             asyncio.create_task(executor.run(), name="executor"),
@@ -300,30 +311,11 @@ class DataNode:
             "datanode.ready", replicas=len(store), data_port=data_port, rpc_port=rpc_port,
             host=settings.data.host, because=dict(settings.because),
         )  # fmt: skip
-        return _Joined(identity, store, xceivers, executor)
+        return _Joined(identity, store, xceivers, executor, access)
 
     def _format(self, namespace: Namespace) -> None:
         """Make new volumes ours, and check that the others are of this namespace."""
-        versions = [volume.version for volume in self._volumes if volume.version is not None]
-        for volume in self._volumes:
-            found = volume.version
-            if found is not None and found.cluster_id != namespace.cluster_id:
-                raise WrongNamespace(
-                    f"{volume.path} belongs to cluster {found.cluster_id}, the NameNode to "
-                    f"{namespace.cluster_id}. Point the DataNode to the directories of this "
-                    "cluster; nothing was changed"
-                )
-        uuids = {version.datanode_uuid for version in versions} or {str(uuid.uuid4())}
-        storages = [version.storage for version in versions]
-        if len(uuids) > 1 or len(set(storages)) < len(storages):
-            raise UnusableVolume(
-                self._volumes[0].path,
-                f"and the other data directories do not belong together: DataNodes {sorted(uuids)},"
-                f" storages {sorted(storages)}",
-                "One may be a copy of another: take it out of dfs.datanode.data.dir. Nothing was "
-                "changed.",
-            )
-        (datanode_uuid,) = uuids
+        datanode_uuid = uuid_of(self._volumes, namespace)
         for volume in list(self._volumes):
             try:
                 if volume.version is None:
@@ -377,14 +369,15 @@ class DataNode:
             )
 
 
+@dataclass(frozen=True, slots=True)
 class _Joined:
     """What there is once the namespace is known."""
 
-    def __init__(
-        self, identity: Identity, store: Store, xceivers: XceiverServer, executor: Executor
-    ) -> None:
-        self.identity, self.store = identity, store
-        self.xceivers, self.executor = xceivers, executor
+    identity: Identity
+    store: Store
+    xceivers: XceiverServer
+    executor: Executor
+    access: BlockAccess
 
 
 async def _listening(

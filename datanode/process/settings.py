@@ -12,14 +12,18 @@ from datanode.replicas.locked_pages import most_lockable
 from datanode.replicas.scanner import ScanRhythm
 from datanode.replicas.volume import DataDirectory
 from datanode.transfers.balance_throttle import MoveRules
+from datanode.transfers.block_access import BlockAccess
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import datanode as keys
+from ha.conf.keys.security import Mode
 from ha.conf.listening import Door, is_loopback, required_door
 from ha.conf.topology import HostPort, namenodes, nameservice_of
 from ha.daemon.end_code import ONLY_A_PERSON
 from ha.daemon.exposure import ADVICE, OPEN_TO_STRANGERS
 from ha.daemon.process import ExitWith
+from ha.security.access_control import AccessControl
+from hadoop.blocks import PoolId
 from hadoop.location import path_of
 from hadoop.proto.hdfs_types_pb2 import StorageTypeProto
 from hadoop.wire.peer import TransferLimits
@@ -46,6 +50,7 @@ class DataNodeSettings:
     kept_free: int
     tolerated: int
     locked_memory: int = 0
+    block_tokens: bool = True
     rhythm: Rhythm
     limits: TransferLimits
     scan: ScanRhythm = ScanRhythm()
@@ -68,12 +73,6 @@ def read_settings(conf: Configuration) -> DataNodeSettings:
     Raises:
         ConfigurationError: for what cannot be read, or is not done here.
     """
-    if conf.get(keys.BLOCK_TOKENS):
-        raise ConfigurationError(
-            f"{keys.BLOCK_TOKENS.name} is true, but nnha's DataNode knows no block tokens: it "
-            "would serve whoever asks. Set it to false for all daemons if that is acceptable, or "
-            "use Hadoop's DataNodes."
-        )
     directories = tuple(_directory(entry) for entry in conf.get(keys.DATA_DIR))
     if not directories:
         raise ConfigurationError(f"{keys.DATA_DIR.name} names no directory.")
@@ -91,6 +90,7 @@ def read_settings(conf: Configuration) -> DataNodeSettings:
         kept_free=conf.get(keys.DU_RESERVED),
         tolerated=conf.get(keys.FAILED_VOLUMES_TOLERATED),
         locked_memory=conf.get(keys.LOCKED_MEMORY),
+        block_tokens=conf.get(keys.BLOCK_TOKENS),
         rhythm=Rhythm(
             conf.get(keys.HEARTBEAT_INTERVAL),
             conf.get(keys.REPORT_INTERVAL),
@@ -108,6 +108,20 @@ def read_settings(conf: Configuration) -> DataNodeSettings:
         ),
         scan=_scan_rhythm(conf.get(keys.SCAN_BANDWIDTH), conf.get(keys.SCAN_PERIOD_HOURS)),
     )
+
+
+def block_access(
+    settings: DataNodeSettings, callers: AccessControl | None, pool: PoolId
+) -> BlockAccess:
+    """Return what asks for block tokens; in strict nothing is served to the network without."""
+    strict = callers is not None and callers.policy.mode is Mode.STRICT
+    needed = ""
+    if strict and not is_loopback(settings.data.host, unknown=False):
+        needed = (
+            f"in strict mode {settings.data} serves nothing without them. Set "
+            f"{keys.BLOCK_TOKENS.name} to true at every NameNode"
+        )
+    return BlockAccess(pool, wanted=settings.block_tokens, needed=needed)
 
 
 def _scan_rhythm(bytes_per_second: int, hours: int) -> ScanRhythm:

@@ -16,11 +16,13 @@ from datanode.model import Finalized, StorageId
 from datanode.replicas.moving import is_pinned, move
 from datanode.replicas.store import Store
 from datanode.transfers.balance_throttle import BalanceThrottle, MoveRefused, MoveRules
+from datanode.transfers.block_access import BlockAccess
 from datanode.transfers.receive import Move, Receiver
 from datanode.transfers.send import open_stretch, opening, send_stretch
 from datanode.transfers.transfer import DamagedSource
 from datanode.transfers.write_plan import write_plan
 from ha.rpc.protocol import Call, Method
+from hadoop.block_tokens import Mode, TokenRefused
 from hadoop.blocks import Block, PoolId
 from hadoop.proto import client_datanode_pb2 as client
 from hadoop.proto import data_transfer_pb2 as pb
@@ -45,7 +47,7 @@ class Moves:
     of ``XceiverServer``.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what both ends of a move need
         self,
         store: Store,
         pool: PoolId,
@@ -56,9 +58,11 @@ class Moves:
         budget: ByteBudget,
         on_suspicion: Callable[[Block], None],
         on_damaged_source: Callable[[DamagedSource], None],
+        access: BlockAccess,
     ) -> None:
         self._store, self._pool, self._limits, self._uuid = store, pool, limits, uuid
         self._on_suspicion, self._on_damaged_source = on_suspicion, on_damaged_source
+        self._access = access
         self.rules, self._budget = rules, budget
         self.throttle = BalanceThrottle(rules)
 
@@ -69,7 +73,7 @@ class Moves:
             MoveRefused: nothing was sent.
             DataNodeError, PeerLost, OSError: the connection is of no more use.
         """
-        block = self._block(request.header)
+        block = self._block(request.header, Mode.COPY)
         replica = self._whole(block)
         what = f"Not able to copy block {block.block_id} to {peer.name}"
         if self.rules.pinning and await is_pinned(self._store, replica):
@@ -98,7 +102,7 @@ class Moves:
         Raises:
             MoveRefused: nothing has changed here.
         """
-        block = self._block(request.header)
+        block = self._block(request.header, Mode.REPLACE)
         what = f"Not able to receive block {block.block_id} from {peer.name}"
         with self.throttle.slot(what):
             async with self._signs_of_life(peer):
@@ -126,11 +130,14 @@ class Moves:
 
         return {"getBalancerBandwidth": Method(client.GetBalancerBandwidthRequestProto, bandwidth)}
 
-    def _block(self, header: pb.BaseHeaderProto) -> Block:
+    def _block(self, header: pb.BaseHeaderProto, mode: Mode) -> Block:
         try:
+            self._access.check(header, mode)
             return checked_block(header.block, self._pool)
         except MalformedTransfer as problem:
             raise MoveRefused(str(problem), pb.Status.ERROR_INVALID) from problem
+        except TokenRefused as refusal:
+            raise MoveRefused(str(refusal), pb.Status.ERROR_ACCESS_TOKEN) from refusal
 
     def _whole(self, block: Block) -> Finalized:
         try:

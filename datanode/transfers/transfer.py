@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from datanode import model
 from datanode.errors import ReplicaRefused
 from datanode.replicas.store import Store
 from datanode.transfers.send import Stretch, open_stretch, send_stretch
+from hadoop.block_tokens import NO_TOKEN
 from hadoop.blocks import Block, Checksum, PoolId
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
@@ -15,8 +15,6 @@ from hadoop.wire.block_messages import extended
 from hadoop.wire.errors import DataNodeError
 from hadoop.wire.packets import Op, encode_op
 from hadoop.wire.peer import Peer, TransferLimits
-
-_NO_TOKEN: Final = hdfs.TokenProto(identifier=b"", password=b"", kind="", service="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +48,11 @@ async def push(
     *,
     client: str = "",
     source: hdfs.DatanodeIDProto | None = None,
+    token: hdfs.TokenProto = NO_TOKEN,
 ) -> None:
     """Send a replica to the first target; with ``client`` wait until it confirms that it has it.
+
+    ``token`` is the block token that the targets ask for.
 
     A target that finds the bytes damaged reports to the NameNode that ``source``, this DataNode,
     has a bad replica, if it is given.
@@ -71,6 +72,7 @@ async def push(
     stretch = await open_stretch(store, block, 0, None)
     try:
         request = _request(replica, pool, targets, stretch.checksum, client)
+        request.header.baseHeader.token.CopyFrom(token)
         if source is not None:
             request.source.id.CopyFrom(source)
         await _send(request, stretch, targets, limits)
@@ -112,7 +114,7 @@ def _request(
     block = extended(replica.block, pool, model.readable_length(replica))
     request = pb.OpWriteBlockProto(
         header=pb.ClientOperationHeaderProto(
-            baseHeader=pb.BaseHeaderProto(block=block, token=_NO_TOKEN), clientName=client
+            baseHeader=pb.BaseHeaderProto(block=block, token=NO_TOKEN), clientName=client
         ),
         targets=targets.nodes[1:],
         stage=stage,

@@ -4,7 +4,7 @@ See docs/reference/datanode.md#datatransferprotocol.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Final
 
 import structlog
@@ -12,6 +12,7 @@ import structlog
 from datanode.metrics import BYTES_READ, BYTES_WRITTEN, OPERATIONS
 from datanode.replicas.store import Store
 from datanode.transfers.balance_throttle import MoveRefused, MoveRules
+from datanode.transfers.block_access import BlockAccess
 from datanode.transfers.block_checksum import block_checksum
 from datanode.transfers.moves import Moves
 from datanode.transfers.receive import Receiver
@@ -19,6 +20,7 @@ from datanode.transfers.send import open_stretch, opening, send_stretch
 from datanode.transfers.transfer import DamagedSource, Targets, push
 from datanode.transfers.write_plan import MAX_TARGETS, write_plan
 from ha.daemon.listening import stop_listening
+from hadoop.block_tokens import Mode, TokenRefused
 from hadoop.blocks import Block, PoolId
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.wire.block_messages import checked_block
@@ -55,12 +57,15 @@ class XceiverServer:
         on_damaged_source: Callable[[DamagedSource], None] = lambda _: None,
         moves: MoveRules | None = None,
         uuid: str = "",
+        access: BlockAccess | None = None,
     ) -> None:
         """Serve a store; ``on_suspicion`` gets blocks that could not be read.
 
         ``on_damaged_source`` gets copies that came damaged from the DataNode that has the replica.
-        ``uuid`` is this DataNode's own.
+        ``uuid`` is this DataNode's own.  ``access`` asks for block tokens; without it none is asked
+        for.
         """
+        self._access = access or BlockAccess(pool, wanted=False)
         self._store, self._pool = store, pool
         self._on_suspicion, self._on_damaged_source = on_suspicion, on_damaged_source
         self.limits = limits or TransferLimits()
@@ -68,7 +73,7 @@ class XceiverServer:
         self._checksumming = asyncio.Semaphore(_CHECKSUMS_AT_ONCE)
         self.moves = Moves(
             store, pool, self.limits, moves or MoveRules(), uuid, budget=self._budget,
-            on_suspicion=on_suspicion, on_damaged_source=on_damaged_source,
+            on_suspicion=on_suspicion, on_damaged_source=on_damaged_source, access=self._access,
         )  # fmt: skip
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -180,6 +185,13 @@ class XceiverServer:
                 raise MalformedTransfer(why)
 
     async def _write(self, request: pb.OpWriteBlockProto, peer: Peer) -> None:
+        rest = list(request.targetStorageIds)
+        await self._admit(
+            peer, request.header.baseHeader, Mode.WRITE,
+            (request.storageType, *request.targetStorageTypes),
+            (request.storageId, *rest) if rest else (),
+            answers=bool(request.header.clientName),
+        )  # fmt: skip
         try:
             plan = write_plan(request, self._pool)
         except MalformedTransfer as refusal:
@@ -201,6 +213,24 @@ class XceiverServer:
             del self._writing[task]
             BYTES_WRITTEN.inc(receiver.bytes_taken)
 
+    async def _admit(
+        self, peer: Peer, header: pb.BaseHeaderProto, mode: Mode, types: Iterable[int] = (),
+        storages: Iterable[str] = (), *, answers: bool = True,
+    ) -> None:  # fmt: skip
+        """Refuse a request without a block token for it, before anything else is looked at.
+
+        Hadoop's client asks the NameNode for another token after ERROR_ACCESS_TOKEN.
+
+        Raises:
+            TokenRefused: the caller has its answer, if it waits for one.
+        """
+        try:
+            self._access.check(header, mode, types, storages)
+        except TokenRefused as refusal:
+            if answers:
+                await self._answer(peer, pb.Status.ERROR_ACCESS_TOKEN, str(refusal))
+            raise
+
     async def _moved(
         self, work: Coroutine[Any, Any, None], peer: Peer, *, answers: bool = False
     ) -> bool:
@@ -216,6 +246,7 @@ class XceiverServer:
         return False
 
     async def _read(self, request: pb.OpReadBlockProto, peer: Peer) -> bool:
+        await self._admit(peer, request.header.baseHeader, Mode.READ)
         limits = self.limits
         block = None
         try:
@@ -248,6 +279,7 @@ class XceiverServer:
         return True
 
     async def _checksum(self, request: pb.OpBlockChecksumProto, peer: Peer) -> bool:
+        await self._admit(peer, request.header, Mode.READ)
         named = request.header.block
         try:
             block = checked_block(named, self._pool)
@@ -263,6 +295,10 @@ class XceiverServer:
         return True
 
     async def _transfer(self, request: pb.OpTransferBlockProto, peer: Peer) -> bool:
+        await self._admit(
+            peer, request.header.baseHeader, Mode.COPY, request.targetStorageTypes,
+            request.targetStorageIds,
+        )  # fmt: skip
         targets = Targets(
             list(request.targets), list(request.targetStorageTypes), list(request.targetStorageIds)
         )
@@ -277,6 +313,7 @@ class XceiverServer:
                 targets,
                 self.limits,
                 client=request.header.clientName,
+                token=self._access.token(block),
             )
         except (DataNodeError, PeerLost, OSError) as problem:
             await self._answer(peer, pb.Status.ERROR, str(problem))

@@ -22,59 +22,56 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from hadoop.proto import block_tokens_pb2 as hadoop_dot_proto_dot_block__tokens__pb2
 from hadoop.proto import datanode_types_pb2 as hadoop_dot_proto_dot_datanode__types__pb2
 from hadoop.proto import hdfs_types_pb2 as hadoop_dot_proto_dot_hdfs__types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$hadoop/proto/namenode_protocol.proto\x12\rnnha.namenode\x1a!hadoop/proto/datanode_types.proto\x1a\x1dhadoop/proto/hdfs_types.proto\"_\n\x10StorageInfoProto\x12\x15\n\rlayoutVersion\x18\x01 \x02(\r\x12\x12\n\nnamespceID\x18\x02 \x02(\r\x12\x11\n\tclusterID\x18\x03 \x02(\t\x12\r\n\x05\x63Time\x18\x04 \x02(\x04\"\xf5\x01\n\x12NamespaceInfoProto\x12\x14\n\x0c\x62uildVersion\x18\x01 \x02(\t\x12\x0e\n\x06unused\x18\x02 \x02(\r\x12\x13\n\x0b\x62lockPoolID\x18\x03 \x02(\t\x12\x34\n\x0bstorageInfo\x18\x04 \x02(\x0b\x32\x1f.nnha.namenode.StorageInfoProto\x12\x17\n\x0fsoftwareVersion\x18\x05 \x02(\t\x12\x17\n\x0c\x63\x61pabilities\x18\x06 \x01(\x04:\x01\x30\x12<\n\x05state\x18\x07 \x01(\x0e\x32-.nnha.namenode.NNHAStatusHeartbeatProto.State\"\x96\x01\n\x18NNHAStatusHeartbeatProto\x12<\n\x05state\x18\x01 \x02(\x0e\x32-.nnha.namenode.NNHAStatusHeartbeatProto.State\x12\x0c\n\x04txid\x18\x02 \x02(\x04\".\n\x05State\x12\n\n\x06\x41\x43TIVE\x10\x00\x12\x0b\n\x07STANDBY\x10\x01\x12\x0c\n\x08OBSERVER\x10\x02\"\x15\n\x13VersionRequestProto\"G\n\x14VersionResponseProto\x12/\n\x04info\x18\x01 \x02(\x0b\x32!.nnha.namenode.NamespaceInfoProto\"\xc2\x01\n\x15GetBlocksRequestProto\x12.\n\x08\x64\x61tanode\x18\x01 \x02(\x0b\x32\x1c.nnha.client.DatanodeIDProto\x12\x0c\n\x04size\x18\x02 \x02(\x04\x12\x1e\n\x0cminBlockSize\x18\x03 \x01(\x04:\x08\x31\x30\x34\x38\x35\x37\x36\x30\x12\x17\n\x0ctimeInterval\x18\x04 \x01(\x04:\x01\x30\x12\x32\n\x0bstorageType\x18\x05 \x01(\x0e\x32\x1d.nnha.client.StorageTypeProto\"Q\n\x16GetBlocksResponseProto\x12\x37\n\x06\x62locks\x18\x01 \x02(\x0b\x32\'.nnha.namenode.BlocksWithLocationsProto\"R\n\x18\x42locksWithLocationsProto\x12\x36\n\x06\x62locks\x18\x01 \x03(\x0b\x32&.nnha.namenode.BlockWithLocationsProto\"\xa5\x01\n\x17\x42lockWithLocationsProto\x12(\n\x05\x62lock\x18\x01 \x02(\x0b\x32\x19.nnha.datanode.BlockProto\x12\x15\n\rdatanodeUuids\x18\x02 \x03(\t\x12\x14\n\x0cstorageUuids\x18\x03 \x03(\t\x12\x33\n\x0cstorageTypes\x18\x04 \x03(\x0e\x32\x1d.nnha.client.StorageTypeProto\"\x1a\n\x18GetBlockKeysRequestProto\"P\n\x19GetBlockKeysResponseProto\x12\x33\n\x04keys\x18\x01 \x01(\x0b\x32%.nnha.namenode.ExportedBlockKeysProto\"\xc8\x01\n\x16\x45xportedBlockKeysProto\x12\x1b\n\x13isBlockTokenEnabled\x18\x01 \x02(\x08\x12\x19\n\x11keyUpdateInterval\x18\x02 \x02(\x04\x12\x15\n\rtokenLifeTime\x18\x03 \x02(\x04\x12\x30\n\ncurrentKey\x18\x04 \x02(\x0b\x32\x1c.nnha.namenode.BlockKeyProto\x12-\n\x07\x61llKeys\x18\x05 \x03(\x0b\x32\x1c.nnha.namenode.BlockKeyProto\"D\n\rBlockKeyProto\x12\r\n\x05keyId\x18\x01 \x02(\r\x12\x12\n\nexpiryDate\x18\x02 \x02(\x04\x12\x10\n\x08keyBytes\x18\x03 \x01(\x0c\"\x1e\n\x1cGetTransactionIdRequestProto\"-\n\x1dGetTransactionIdResponseProto\x12\x0c\n\x04txId\x18\x01 \x02(\x04\")\n\'GetMostRecentCheckpointTxIdRequestProto\"8\n(GetMostRecentCheckpointTxIdResponseProto\x12\x0c\n\x04txId\x18\x01 \x02(\x04\" \n\x1eIsUpgradeFinalizedRequestProto\"=\n\x1fIsUpgradeFinalizedResponseProto\x12\x1a\n\x12isUpgradeFinalized\x18\x01 \x02(\x08\"\x1e\n\x1cIsRollingUpgradeRequestProto\"9\n\x1dIsRollingUpgradeResponseProto\x12\x18\n\x10isRollingUpgrade\x18\x01 \x02(\x08')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$hadoop/proto/namenode_protocol.proto\x12\rnnha.namenode\x1a\x1fhadoop/proto/block_tokens.proto\x1a!hadoop/proto/datanode_types.proto\x1a\x1dhadoop/proto/hdfs_types.proto\"_\n\x10StorageInfoProto\x12\x15\n\rlayoutVersion\x18\x01 \x02(\r\x12\x12\n\nnamespceID\x18\x02 \x02(\r\x12\x11\n\tclusterID\x18\x03 \x02(\t\x12\r\n\x05\x63Time\x18\x04 \x02(\x04\"\xf5\x01\n\x12NamespaceInfoProto\x12\x14\n\x0c\x62uildVersion\x18\x01 \x02(\t\x12\x0e\n\x06unused\x18\x02 \x02(\r\x12\x13\n\x0b\x62lockPoolID\x18\x03 \x02(\t\x12\x34\n\x0bstorageInfo\x18\x04 \x02(\x0b\x32\x1f.nnha.namenode.StorageInfoProto\x12\x17\n\x0fsoftwareVersion\x18\x05 \x02(\t\x12\x17\n\x0c\x63\x61pabilities\x18\x06 \x01(\x04:\x01\x30\x12<\n\x05state\x18\x07 \x01(\x0e\x32-.nnha.namenode.NNHAStatusHeartbeatProto.State\"\x96\x01\n\x18NNHAStatusHeartbeatProto\x12<\n\x05state\x18\x01 \x02(\x0e\x32-.nnha.namenode.NNHAStatusHeartbeatProto.State\x12\x0c\n\x04txid\x18\x02 \x02(\x04\".\n\x05State\x12\n\n\x06\x41\x43TIVE\x10\x00\x12\x0b\n\x07STANDBY\x10\x01\x12\x0c\n\x08OBSERVER\x10\x02\"\x15\n\x13VersionRequestProto\"G\n\x14VersionResponseProto\x12/\n\x04info\x18\x01 \x02(\x0b\x32!.nnha.namenode.NamespaceInfoProto\"\xc2\x01\n\x15GetBlocksRequestProto\x12.\n\x08\x64\x61tanode\x18\x01 \x02(\x0b\x32\x1c.nnha.client.DatanodeIDProto\x12\x0c\n\x04size\x18\x02 \x02(\x04\x12\x1e\n\x0cminBlockSize\x18\x03 \x01(\x04:\x08\x31\x30\x34\x38\x35\x37\x36\x30\x12\x17\n\x0ctimeInterval\x18\x04 \x01(\x04:\x01\x30\x12\x32\n\x0bstorageType\x18\x05 \x01(\x0e\x32\x1d.nnha.client.StorageTypeProto\"Q\n\x16GetBlocksResponseProto\x12\x37\n\x06\x62locks\x18\x01 \x02(\x0b\x32\'.nnha.namenode.BlocksWithLocationsProto\"R\n\x18\x42locksWithLocationsProto\x12\x36\n\x06\x62locks\x18\x01 \x03(\x0b\x32&.nnha.namenode.BlockWithLocationsProto\"\xa5\x01\n\x17\x42lockWithLocationsProto\x12(\n\x05\x62lock\x18\x01 \x02(\x0b\x32\x19.nnha.datanode.BlockProto\x12\x15\n\rdatanodeUuids\x18\x02 \x03(\t\x12\x14\n\x0cstorageUuids\x18\x03 \x03(\t\x12\x33\n\x0cstorageTypes\x18\x04 \x03(\x0e\x32\x1d.nnha.client.StorageTypeProto\"\x1a\n\x18GetBlockKeysRequestProto\"N\n\x19GetBlockKeysResponseProto\x12\x31\n\x04keys\x18\x01 \x01(\x0b\x32#.nnha.tokens.ExportedBlockKeysProto\"\x1e\n\x1cGetTransactionIdRequestProto\"-\n\x1dGetTransactionIdResponseProto\x12\x0c\n\x04txId\x18\x01 \x02(\x04\")\n\'GetMostRecentCheckpointTxIdRequestProto\"8\n(GetMostRecentCheckpointTxIdResponseProto\x12\x0c\n\x04txId\x18\x01 \x02(\x04\" \n\x1eIsUpgradeFinalizedRequestProto\"=\n\x1fIsUpgradeFinalizedResponseProto\x12\x1a\n\x12isUpgradeFinalized\x18\x01 \x02(\x08\"\x1e\n\x1cIsRollingUpgradeRequestProto\"9\n\x1dIsRollingUpgradeResponseProto\x12\x18\n\x10isRollingUpgrade\x18\x01 \x02(\x08')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hadoop.proto.namenode_protocol_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_STORAGEINFOPROTO']._serialized_start=121
-  _globals['_STORAGEINFOPROTO']._serialized_end=216
-  _globals['_NAMESPACEINFOPROTO']._serialized_start=219
-  _globals['_NAMESPACEINFOPROTO']._serialized_end=464
-  _globals['_NNHASTATUSHEARTBEATPROTO']._serialized_start=467
-  _globals['_NNHASTATUSHEARTBEATPROTO']._serialized_end=617
-  _globals['_NNHASTATUSHEARTBEATPROTO_STATE']._serialized_start=571
-  _globals['_NNHASTATUSHEARTBEATPROTO_STATE']._serialized_end=617
-  _globals['_VERSIONREQUESTPROTO']._serialized_start=619
-  _globals['_VERSIONREQUESTPROTO']._serialized_end=640
-  _globals['_VERSIONRESPONSEPROTO']._serialized_start=642
-  _globals['_VERSIONRESPONSEPROTO']._serialized_end=713
-  _globals['_GETBLOCKSREQUESTPROTO']._serialized_start=716
-  _globals['_GETBLOCKSREQUESTPROTO']._serialized_end=910
-  _globals['_GETBLOCKSRESPONSEPROTO']._serialized_start=912
-  _globals['_GETBLOCKSRESPONSEPROTO']._serialized_end=993
-  _globals['_BLOCKSWITHLOCATIONSPROTO']._serialized_start=995
-  _globals['_BLOCKSWITHLOCATIONSPROTO']._serialized_end=1077
-  _globals['_BLOCKWITHLOCATIONSPROTO']._serialized_start=1080
-  _globals['_BLOCKWITHLOCATIONSPROTO']._serialized_end=1245
-  _globals['_GETBLOCKKEYSREQUESTPROTO']._serialized_start=1247
-  _globals['_GETBLOCKKEYSREQUESTPROTO']._serialized_end=1273
-  _globals['_GETBLOCKKEYSRESPONSEPROTO']._serialized_start=1275
-  _globals['_GETBLOCKKEYSRESPONSEPROTO']._serialized_end=1355
-  _globals['_EXPORTEDBLOCKKEYSPROTO']._serialized_start=1358
-  _globals['_EXPORTEDBLOCKKEYSPROTO']._serialized_end=1558
-  _globals['_BLOCKKEYPROTO']._serialized_start=1560
-  _globals['_BLOCKKEYPROTO']._serialized_end=1628
-  _globals['_GETTRANSACTIONIDREQUESTPROTO']._serialized_start=1630
-  _globals['_GETTRANSACTIONIDREQUESTPROTO']._serialized_end=1660
-  _globals['_GETTRANSACTIONIDRESPONSEPROTO']._serialized_start=1662
-  _globals['_GETTRANSACTIONIDRESPONSEPROTO']._serialized_end=1707
-  _globals['_GETMOSTRECENTCHECKPOINTTXIDREQUESTPROTO']._serialized_start=1709
-  _globals['_GETMOSTRECENTCHECKPOINTTXIDREQUESTPROTO']._serialized_end=1750
-  _globals['_GETMOSTRECENTCHECKPOINTTXIDRESPONSEPROTO']._serialized_start=1752
-  _globals['_GETMOSTRECENTCHECKPOINTTXIDRESPONSEPROTO']._serialized_end=1808
-  _globals['_ISUPGRADEFINALIZEDREQUESTPROTO']._serialized_start=1810
-  _globals['_ISUPGRADEFINALIZEDREQUESTPROTO']._serialized_end=1842
-  _globals['_ISUPGRADEFINALIZEDRESPONSEPROTO']._serialized_start=1844
-  _globals['_ISUPGRADEFINALIZEDRESPONSEPROTO']._serialized_end=1905
-  _globals['_ISROLLINGUPGRADEREQUESTPROTO']._serialized_start=1907
-  _globals['_ISROLLINGUPGRADEREQUESTPROTO']._serialized_end=1937
-  _globals['_ISROLLINGUPGRADERESPONSEPROTO']._serialized_start=1939
-  _globals['_ISROLLINGUPGRADERESPONSEPROTO']._serialized_end=1996
+  _globals['_STORAGEINFOPROTO']._serialized_start=154
+  _globals['_STORAGEINFOPROTO']._serialized_end=249
+  _globals['_NAMESPACEINFOPROTO']._serialized_start=252
+  _globals['_NAMESPACEINFOPROTO']._serialized_end=497
+  _globals['_NNHASTATUSHEARTBEATPROTO']._serialized_start=500
+  _globals['_NNHASTATUSHEARTBEATPROTO']._serialized_end=650
+  _globals['_NNHASTATUSHEARTBEATPROTO_STATE']._serialized_start=604
+  _globals['_NNHASTATUSHEARTBEATPROTO_STATE']._serialized_end=650
+  _globals['_VERSIONREQUESTPROTO']._serialized_start=652
+  _globals['_VERSIONREQUESTPROTO']._serialized_end=673
+  _globals['_VERSIONRESPONSEPROTO']._serialized_start=675
+  _globals['_VERSIONRESPONSEPROTO']._serialized_end=746
+  _globals['_GETBLOCKSREQUESTPROTO']._serialized_start=749
+  _globals['_GETBLOCKSREQUESTPROTO']._serialized_end=943
+  _globals['_GETBLOCKSRESPONSEPROTO']._serialized_start=945
+  _globals['_GETBLOCKSRESPONSEPROTO']._serialized_end=1026
+  _globals['_BLOCKSWITHLOCATIONSPROTO']._serialized_start=1028
+  _globals['_BLOCKSWITHLOCATIONSPROTO']._serialized_end=1110
+  _globals['_BLOCKWITHLOCATIONSPROTO']._serialized_start=1113
+  _globals['_BLOCKWITHLOCATIONSPROTO']._serialized_end=1278
+  _globals['_GETBLOCKKEYSREQUESTPROTO']._serialized_start=1280
+  _globals['_GETBLOCKKEYSREQUESTPROTO']._serialized_end=1306
+  _globals['_GETBLOCKKEYSRESPONSEPROTO']._serialized_start=1308
+  _globals['_GETBLOCKKEYSRESPONSEPROTO']._serialized_end=1386
+  _globals['_GETTRANSACTIONIDREQUESTPROTO']._serialized_start=1388
+  _globals['_GETTRANSACTIONIDREQUESTPROTO']._serialized_end=1418
+  _globals['_GETTRANSACTIONIDRESPONSEPROTO']._serialized_start=1420
+  _globals['_GETTRANSACTIONIDRESPONSEPROTO']._serialized_end=1465
+  _globals['_GETMOSTRECENTCHECKPOINTTXIDREQUESTPROTO']._serialized_start=1467
+  _globals['_GETMOSTRECENTCHECKPOINTTXIDREQUESTPROTO']._serialized_end=1508
+  _globals['_GETMOSTRECENTCHECKPOINTTXIDRESPONSEPROTO']._serialized_start=1510
+  _globals['_GETMOSTRECENTCHECKPOINTTXIDRESPONSEPROTO']._serialized_end=1566
+  _globals['_ISUPGRADEFINALIZEDREQUESTPROTO']._serialized_start=1568
+  _globals['_ISUPGRADEFINALIZEDREQUESTPROTO']._serialized_end=1600
+  _globals['_ISUPGRADEFINALIZEDRESPONSEPROTO']._serialized_start=1602
+  _globals['_ISUPGRADEFINALIZEDRESPONSEPROTO']._serialized_end=1663
+  _globals['_ISROLLINGUPGRADEREQUESTPROTO']._serialized_start=1665
+  _globals['_ISROLLINGUPGRADEREQUESTPROTO']._serialized_end=1695
+  _globals['_ISROLLINGUPGRADERESPONSEPROTO']._serialized_start=1697
+  _globals['_ISROLLINGUPGRADERESPONSEPROTO']._serialized_end=1754
 # @@protoc_insertion_point(module_scope)

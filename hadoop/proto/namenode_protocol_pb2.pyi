@@ -14,6 +14,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from hadoop.proto import block_tokens_pb2 as _block_tokens_pb2
 from hadoop.proto import datanode_types_pb2 as _datanode_types_pb2
 from hadoop.proto import hdfs_types_pb2 as _hdfs_types_pb2
 import builtins as _builtins
@@ -293,11 +294,11 @@ class GetBlockKeysResponseProto(_message.Message):
 
     KEYS_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def keys(self) -> Global___ExportedBlockKeysProto: ...
+    def keys(self) -> _block_tokens_pb2.ExportedBlockKeysProto: ...
     def __init__(
         self,
         *,
-        keys: Global___ExportedBlockKeysProto | None = ...,
+        keys: _block_tokens_pb2.ExportedBlockKeysProto | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["keys", b"keys"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -306,64 +307,6 @@ class GetBlockKeysResponseProto(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetBlockKeysResponseProto: _TypeAlias = GetBlockKeysResponseProto  # noqa: Y015
-
-@_typing.final
-class ExportedBlockKeysProto(_message.Message):
-    DESCRIPTOR: _descriptor.Descriptor
-
-    ISBLOCKTOKENENABLED_FIELD_NUMBER: _builtins.int
-    KEYUPDATEINTERVAL_FIELD_NUMBER: _builtins.int
-    TOKENLIFETIME_FIELD_NUMBER: _builtins.int
-    CURRENTKEY_FIELD_NUMBER: _builtins.int
-    ALLKEYS_FIELD_NUMBER: _builtins.int
-    isBlockTokenEnabled: _builtins.bool
-    keyUpdateInterval: _builtins.int
-    tokenLifeTime: _builtins.int
-    @_builtins.property
-    def currentKey(self) -> Global___BlockKeyProto: ...
-    @_builtins.property
-    def allKeys(self) -> _containers.RepeatedCompositeFieldContainer[Global___BlockKeyProto]: ...
-    def __init__(
-        self,
-        *,
-        isBlockTokenEnabled: _builtins.bool | None = ...,
-        keyUpdateInterval: _builtins.int | None = ...,
-        tokenLifeTime: _builtins.int | None = ...,
-        currentKey: Global___BlockKeyProto | None = ...,
-        allKeys: _abc.Iterable[Global___BlockKeyProto] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["currentKey", b"currentKey", "isBlockTokenEnabled", b"isBlockTokenEnabled", "keyUpdateInterval", b"keyUpdateInterval", "tokenLifeTime", b"tokenLifeTime"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allKeys", b"allKeys", "currentKey", b"currentKey", "isBlockTokenEnabled", b"isBlockTokenEnabled", "keyUpdateInterval", b"keyUpdateInterval", "tokenLifeTime", b"tokenLifeTime"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___ExportedBlockKeysProto: _TypeAlias = ExportedBlockKeysProto  # noqa: Y015
-
-@_typing.final
-class BlockKeyProto(_message.Message):
-    DESCRIPTOR: _descriptor.Descriptor
-
-    KEYID_FIELD_NUMBER: _builtins.int
-    EXPIRYDATE_FIELD_NUMBER: _builtins.int
-    KEYBYTES_FIELD_NUMBER: _builtins.int
-    keyId: _builtins.int
-    expiryDate: _builtins.int
-    keyBytes: _builtins.bytes
-    def __init__(
-        self,
-        *,
-        keyId: _builtins.int | None = ...,
-        expiryDate: _builtins.int | None = ...,
-        keyBytes: _builtins.bytes | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["expiryDate", b"expiryDate", "keyBytes", b"keyBytes", "keyId", b"keyId"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["expiryDate", b"expiryDate", "keyBytes", b"keyBytes", "keyId", b"keyId"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___BlockKeyProto: _TypeAlias = BlockKeyProto  # noqa: Y015
 
 @_typing.final
 class GetTransactionIdRequestProto(_message.Message):

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
+from hadoop.block_tokens import NO_TOKEN
+from hadoop.proto import block_tokens_pb2 as tokens
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import datanode_types_pb2 as types
 from hadoop.proto import hdfs_types_pb2 as hdfs
@@ -27,7 +29,6 @@ MAX_DAMAGED: Final = 1000
 MAX_CACHED: Final = 1_000_000
 MAX_PORT: Final = 65_535
 MAX_ERROR_CHARS: Final = 1024
-NO_TOKEN: Final = hdfs.TokenProto(identifier=b"", password=b"", kind="", service="")
 
 _News = pb.ReceivedDeletedBlockInfoProto
 
@@ -285,6 +286,13 @@ def command_message(command: commands.Command, pool: str) -> pb.DatanodeCommandP
                 balancerCmd=pb.BalancerBandwidthCommandProto(bandwidth=command.bytes_per_second),
             )
     assert_never(command)
+
+
+def key_update(keys: tokens.ExportedBlockKeysProto) -> pb.DatanodeCommandProto:
+    return pb.DatanodeCommandProto(
+        cmdType=pb.DatanodeCommandProto.KeyUpdateCommand,
+        keyUpdateCmd=pb.KeyUpdateCommandProto(keys=keys),
+    )
 
 
 def _block_command(message: pb.BlockCommandProto) -> pb.DatanodeCommandProto:

@@ -13,11 +13,13 @@ from google.protobuf.message import Message
 from ha.rpc import java_names
 from ha.rpc.errors import RemoteFault
 from ha.rpc.protocol import Call, Method, RpcProtocol
+from hadoop.block_tokens import NO_KEYS
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import namenode_protocol_pb2 as nn
 from journal.model import NamespaceInfo
 from namenode_sim.blocks.errors import BlocksError
 from namenode_sim.datanode_protocol import messages
+from namenode_sim.datanode_protocol.block_keys import new_keys, wall_ms
 from namenode_sim.datanode_protocol.errors import BadMessage, LeaseLapsed, Overtaken
 from namenode_sim.datanode_protocol.intake import ReportContext
 from namenode_sim.datanode_protocol.keeper import Answer, Keeper
@@ -92,8 +94,11 @@ class DatanodeService:
 
     async def _register(self, call: Call, request: pb.RegisterDatanodeRequestProto) -> Message:
         registration = messages.registration_of(request.registration, call.host)
-        self.keeper.register(await self.keeper.find_rack(registration))
+        node = self.keeper.register(await self.keeper.find_rack(registration))
         answer = pb.RegisterDatanodeResponseProto(registration=request.registration)
+        answer.registration.keys.CopyFrom(
+            new_keys(self.keeper.cluster, node, wall_ms(), anew=True) or NO_KEYS
+        )
         answer.registration.datanodeID.ipAddr = registration.id.ip
         return answer
 
@@ -108,11 +113,14 @@ class DatanodeService:
         answer = self.keeper.hear(heartbeat, wants_lease=request.requestFullBlockReportLease)
         if answer.standing.lapsed and is_hadoops(who.software_version):
             raise LeaseLapsed
-        return self._answer(answer)
+        return self._answer(answer, who)
 
-    def _answer(self, answer: Answer) -> Message:
+    def _answer(self, answer: Answer, who: Registration) -> Message:
         pool = self.namespace.block_pool_id
         commands = [messages.command_message(one, pool) for one in answer.commands]
+        node = self.keeper.cluster.nodes.get(who.id.uuid)
+        if node is not None and (keys := new_keys(self.keeper.cluster, node, wall_ms())):
+            commands.append(messages.key_update(keys))
         standing = answer.standing
         return pb.HeartbeatResponseProto(
             cmds=[messages.REGISTER] if answer.must_register else commands,

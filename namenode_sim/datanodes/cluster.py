@@ -8,6 +8,7 @@ See docs/reference/datanodes.md#cluster.
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from hadoop.block_tokens import KeyRing
 from namenode_sim.blocks import model, safemode
 from namenode_sim.blocks.apply_edits import apply_edit, load
 from namenode_sim.blocks.safemode import counts_of
@@ -32,12 +33,14 @@ class Cluster:
     nothing copied or deleted. ``leaving`` are the uuids of those that are not in service.
     ``rack_of_host`` returns the rack of a host that is no DataNode, None if it is not known yet.
     From ``registered_by`` on, in monotonic seconds, a DataNode that has not registered is dead.
+    ``block_keys`` sign block tokens; None: DataNodes ask for none.
     ``on_damage`` hears the block, its stamp and the DataNode of each replica that is found damaged.
     """
 
     __slots__ = (
-        "_by_number", "_namespace", "blocks", "cache", "draw", "hosts", "hosts_known", "leaving",
-        "nodes", "on_damage", "placement", "pool", "rack_of_host", "registered_by", "rules",
+        "_by_number", "_namespace", "block_keys", "blocks", "cache", "draw", "hosts",
+        "hosts_known", "leaving", "nodes", "on_damage", "placement", "pool", "rack_of_host",
+        "registered_by", "rules",
         "safe_mode", "safe_mode_stays", "term",
     )  # fmt: skip
 
@@ -47,6 +50,7 @@ class Cluster:
         self.pool = pool
         self.term = 0
         self.blocks = blocks
+        self.block_keys: KeyRing | None = None
         self.cache = CacheFigures()
         self.draw = draw
         self.hosts_known = True

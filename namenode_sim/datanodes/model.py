@@ -214,6 +214,7 @@ class Node:
     that it is busy with. ``obeys``: it got an answer that this NameNode is the active, and has
     called again. Orders wait for its next heartbeat; a recovery goes before copies. ``admin`` is
     changed by ``Cluster.set_admin`` alone; ``blocks_left`` are not safe yet without this one.
+    ``block_key`` is the id of the newest key of block tokens that it was sent.
     ``bandwidth_order`` is how many bytes of moves it is to let pass in a second, 0 for no order.
     """
 
@@ -233,6 +234,7 @@ class Node:
     blocks_left: int | None = None
     failed_volumes: int = 0
     bandwidth_order: int = 0
+    block_key: int = 0
     registrations: int = 0
     copy_orders: deque[CopyOrder] = field(default_factory=deque)
     recovery_orders: deque[RecoveryOrder] = field(default_factory=deque)

@@ -1,12 +1,12 @@
 """What Hadoop's Balancer and Mover ask a NameNode, and ``dfsadmin -setBalancerBandwidth``."""
 
 from dataclasses import dataclass
-from typing import Final
 
 import structlog
 from google.protobuf.message import Message
 
 from ha.rpc.protocol import Call, Method
+from hadoop.block_tokens import NO_KEYS
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import namenode_protocol_pb2 as pb
 from namenode_sim.client_protocol.reads.movable_blocks import get_blocks
@@ -14,14 +14,6 @@ from namenode_sim.client_protocol.words.permissions import check_superuser
 from namenode_sim.process.admin_service import AdminService
 
 log = structlog.get_logger()
-
-NO_KEYS: Final = pb.ExportedBlockKeysProto(
-    isBlockTokenEnabled=False,
-    keyUpdateInterval=0,
-    tokenLifeTime=0,
-    currentKey=pb.BlockKeyProto(keyId=0, expiryDate=0),
-)
-"""ExportedBlockKeys.DUMMY_KEYS; without any a balancer ends with a NullPointerException."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +60,12 @@ class BalancerService:
         return await self.admin.answers.answer(compute)
 
     async def _keys(self, call: Call, _: pb.GetBlockKeysRequestProto) -> Message:
-        """Return that there are no block tokens, with the key that Hadoop shows then."""
+        """Return the keys of block tokens: a balancer orders moves under tokens of its own."""
         await self.admin.admit(call, "getBlockKeys", writes=False)
 
         def compute() -> Message:
             check_superuser(self.admin.scene(call).caller)
-            return pb.GetBlockKeysResponseProto(keys=NO_KEYS)
+            ring = self.admin.scene(call).cluster.block_keys
+            return pb.GetBlockKeysResponseProto(keys=NO_KEYS if ring is None else ring.message())
 
         return await self.admin.answers.answer(compute)

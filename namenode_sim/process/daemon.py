@@ -205,7 +205,7 @@ class _Parts:
         copies = _local_copies(conf, place, running)
         journal = journal_access(conf, place, storage.namespace_info, copies)
         namenode = self._namenode(gate, journal)
-        cluster = cluster_of(conf, storage.namespace_info.block_pool_id, namenode.namespace)
+        cluster = cluster_of(conf, storage.namespace_info, namenode.namespace, name)
         keeper = await keeper_of(conf, storage.namespace_info, namenode, cluster)
         client_service = _client_service(self, namenode, gate, cluster)
         copies.on_required_lost(namenode.end_because)

@@ -1,6 +1,7 @@
 """What of one NameNode deals with DataNodes, put together from the configuration."""
 
 import random
+import secrets
 from pathlib import Path
 from typing import Final
 
@@ -10,12 +11,15 @@ from ha.conf.keys import blocks as keys
 from ha.conf.keys import datanode as keys_datanode
 from ha.conf.keys import files as keys_files
 from ha.conf.keys import hosts as keys_hosts
+from ha.conf.topology import namenode_ids, nameservice_of
 from ha.rpc.java_names import RECONFIGURATION
 from ha.rpc.protocol import RpcProtocol
 from ha.service.reconfiguration import Reconfiguration
+from hadoop.block_tokens import KEY_IDS, KeyRing, first_ring
 from journal.model import NamespaceInfo
 from namenode_sim.blocks.safemode import SafeModeRules
 from namenode_sim.blocks.state import BlockState
+from namenode_sim.datanode_protocol.block_keys import wall_ms
 from namenode_sim.datanode_protocol.cache_watch import CacheRules
 from namenode_sim.datanode_protocol.hosts import HostFiles
 from namenode_sim.datanode_protocol.keeper import Keeper, KeeperRules, Standing
@@ -161,7 +165,9 @@ def live_changes(
     return RpcProtocol(RECONFIGURATION, changes.methods(client_service.check_superuser))
 
 
-def cluster_of(conf: Configuration, pool: str, namespace: Namespace) -> Cluster:
+def cluster_of(
+    conf: Configuration, info: NamespaceInfo, namespace: Namespace, own_id: str
+) -> Cluster:
     """Return the record of where the namespace's blocks are."""
     blocks = BlockState(
         minimum=conf.get(keys_files.REPLICATION_MIN), safe_minimum=conf.get(keys.SAFE_REPLICATION)
@@ -171,10 +177,30 @@ def cluster_of(conf: Configuration, pool: str, namespace: Namespace) -> Cluster:
         min_datanodes=conf.get(keys.SAFE_DATANODES),
         extension_seconds=conf.get(keys.SAFE_EXTENSION),
     )
-    cluster = Cluster(pool, blocks, random.Random(), rules)
+    cluster = Cluster(info.block_pool_id, blocks, random.Random(), rules)
     cluster.placement = PlacementRules(stale_seconds=_stale_after(conf))
+    cluster.block_keys = _block_keys(conf, own_id)
     cluster.belong_to(namespace)
     return cluster
+
+
+def _block_keys(conf: Configuration, own_id: str) -> KeyRing | None:
+    """Return the first keys of block tokens; None where DataNodes are to ask for none.
+
+    Each NameNode numbers its keys in a range of its own, as in Hadoop: a DataNode keeps those of
+    all of them by their numbers.
+    """
+    if not conf.get(keys_datanode.BLOCK_TOKENS):
+        return None
+    ids = namenode_ids(conf, nameservice_of(conf))
+    width = KEY_IDS // len(ids)
+    return first_ring(
+        1 + ids.index(own_id) * width + secrets.randbelow(width // 2),
+        wall_ms(),
+        round(conf.get(keys_datanode.BLOCK_KEY_INTERVAL) * 1000),
+        round(conf.get(keys_datanode.BLOCK_TOKEN_LIFETIME) * 1000),
+        secrets.token_bytes,
+    )
 
 
 def _stale_after(conf: Configuration) -> float:

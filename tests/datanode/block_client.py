@@ -10,6 +10,7 @@ from google.protobuf.message import Message
 
 from datanode.replicas.store import Store
 from datanode.transfers.balance_throttle import MoveRules
+from datanode.transfers.block_access import BlockAccess
 from datanode.transfers.transfer import DamagedSource
 from datanode.transfers.xceiver import XceiverServer
 from hadoop.blocks import Block, Checksum, ChecksumType
@@ -86,13 +87,14 @@ async def node(
     moves: MoveRules | None = None,
     more: Sequence[str] = (),
     on_damaged_source: Callable[[DamagedSource], None] = lambda _: None,
+    access: BlockAccess | None = None,
 ) -> AsyncIterator[Node]:
     """Run one with a volume on a disk, and one of each type of ``more``."""
     others = [volume(folder / kind, f"DS-{folder.name}-{kind}", kind) for kind in more]
     kept = await store(volume(folder / "disk", f"DS-{folder.name}"), *others)
     server = XceiverServer(
         kept, POOL.pool, limits, moves=moves, uuid=f"uuid-{folder.name}",
-        on_damaged_source=on_damaged_source,
+        on_damaged_source=on_damaged_source, access=access,
     )  # fmt: skip
     port = await server.start("127.0.0.1", 0)
     try:

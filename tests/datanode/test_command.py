@@ -67,7 +67,6 @@ async def ended(arguments: list[str]) -> tuple[int | None, str]:
 
 
 REFUSED = {
-    "block tokens": ({"dfs.block.access.token.enable": "true"}, 78, "knows no block tokens"),
     "a storage type": ({"dfs.datanode.data.dir": "[TAPE]/data"}, 78, "expected a path"),
     "another file system": ({"dfs.datanode.data.dir": "s3://bucket/data"}, 78, "not a local"),
     "no directory": ({"dfs.datanode.data.dir": ","}, 78, "names no directory"),

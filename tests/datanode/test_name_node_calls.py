@@ -14,6 +14,7 @@ from datanode.replicas.store import Announcement
 from datanode.replicas.volumes import StorageUse
 from datanode.transfers.transfer import DamagedSource
 from hadoop.blocks import PoolId
+from hadoop.proto import block_tokens_pb2 as tokens
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.proto import namenode_protocol_pb2 as nn
@@ -56,9 +57,9 @@ def test_who_it_is() -> None:
         storageInfo=nn.StorageInfoProto(
             layoutVersion=(1 << 32) - 57, namespceID=77, clusterID="CID-1", cTime=1234
         ),
-        keys=pb.ExportedBlockKeysProto(
+        keys=tokens.ExportedBlockKeysProto(
             isBlockTokenEnabled=False, keyUpdateInterval=0, tokenLifeTime=0,
-            currentKey=pb.BlockKeyProto(keyId=0, expiryDate=0, keyBytes=b""),
+            currentKey=tokens.BlockKeyProto(keyId=0, expiryDate=0, keyBytes=b""),
         ),
         softwareVersion="3.5.0-nnha",
     )  # fmt: skip

@@ -129,10 +129,6 @@ def test_directories_and_their_types(text: str, found: list[tuple[str, str]]) ->
 
 KEY = "dfs.datanode.data.dir"
 REFUSED = {
-    "block tokens": (
-        {"dfs.block.access.token.enable": "true"},
-        "dfs.block.access.token.enable is true, but nnha's DataNode knows no block tokens",
-    ),
     "no directory": ({KEY: ","}, f"{KEY} names no directory."),
     "an unknown type": ({KEY: "[TAPE]/a"}, rf"{KEY} names '\[TAPE\]/a': expected a path"),
     "lines without a comma": ({KEY: "/a\n/b"}, rf"{KEY} names '/a\\n/b': expected a path"),

@@ -104,7 +104,21 @@ BLOCK_PINNING = Key(
 BLOCK_TOKENS = Key(
     "dfs.block.access.token.enable",
     flag,
-    "false",
+    "true",
     _G,
-    "DataNodes do not start with true: they know no block tokens",
+    "DataNodes let a caller use a block only with a token of a NameNode; Hadoop's default is false",
+)
+BLOCK_KEY_INTERVAL = Key(
+    "dfs.block.access.key.update.interval",
+    duration("m", zero=False),
+    "600",
+    _G,
+    "how often a NameNode signs block tokens with a new key",
+)
+BLOCK_TOKEN_LIFETIME = Key(
+    "dfs.block.access.token.lifetime",
+    duration("m", zero=False),
+    "600",
+    _G,
+    "how long a block token is good for",
 )

@@ -6,6 +6,7 @@ See docs/reference/namenode.md#adding-a-block.
 from collections.abc import Iterable, Sequence
 
 from ha.rpc.java_names import NOT_REPLICATED_YET
+from hadoop.block_tokens import Mode
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import AddBlockFlagProto, DatanodeInfoProto
 from namenode_sim.blocks.model import Stage
@@ -131,7 +132,7 @@ def _last_again(
     last, offset = blocks[-1], sum(block.num_bytes for block in blocks)
     known = expected_places(scene, last)
     if known:
-        answer = calls.AddBlockResponseProto(block=block_at(scene, last, offset, known))
+        answer = calls.AddBlockResponseProto(block=block_at(scene, last, offset, known, Mode.WRITE))
         return no_edits(answer)
     places = _new_places(scene, path, file, request)
     return EditPlan((), lambda: _added(scene, last, places, offset))
@@ -143,7 +144,7 @@ def _added(
     scene.cluster.expect(slot_of(scene, block), [storage for _, storage in places])
     for _, storage in places:
         storage.held.scheduled.add(scene.now)
-    return calls.AddBlockResponseProto(block=block_at(scene, block, offset, places))
+    return calls.AddBlockResponseProto(block=block_at(scene, block, offset, places, Mode.WRITE))
 
 
 def _new_places(

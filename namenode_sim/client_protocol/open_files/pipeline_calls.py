@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ha.rpc.java_names import ILLEGAL_ARGUMENT
+from hadoop.block_tokens import Mode
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto
 from namenode_sim.blocks.model import Stage
@@ -60,7 +61,9 @@ def get_additional_datanode(
     )
     cluster = scene.cluster
     choice = choose(cluster.nodes.values(), wish, scene.now, cluster.draw, cluster.placement)
-    block = block_at(scene, block_from_message(request.blk), -1, [*existing, *choice.places])
+    block = block_at(
+        scene, block_from_message(request.blk), -1, [*existing, *choice.places], Mode.COPY
+    )
     return no_edits(calls.GetAdditionalDatanodeResponseProto(block=block))
 
 
@@ -71,7 +74,9 @@ def update_block_for_pipeline(
     _open_block(scene, request.block, request.clientName)
     stamp = scene.namespace.counters.generation_stamp_v2 + 1
     block = replace(block_from_message(request.block), generation_stamp=stamp)
-    answer = calls.UpdateBlockForPipelineResponseProto(block=block_at(scene, block, -1, ()))
+    answer = calls.UpdateBlockForPipelineResponseProto(
+        block=block_at(scene, block, -1, (), Mode.WRITE)
+    )
     return EditPlan((SetGenstampV2(stamp),), lambda: answer)
 
 

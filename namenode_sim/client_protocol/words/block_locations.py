@@ -6,6 +6,7 @@ See docs/reference/namenode.md#block-locations.
 from collections.abc import Iterable
 
 from ha.rpc.java_names import ILLEGAL_ARGUMENT
+from hadoop.block_tokens import NO_TOKEN, Grant, Mode
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import hdfs_types_pb2
 from namenode_sim.blocks.model import Slot, Stage
@@ -117,7 +118,8 @@ def to_go_on_with(scene: Scene, block: Block, offset: int) -> hdfs_types_pb2.Loc
     """
     places, corrupt = _readable(scene, slot_of(scene, block))
     staying = [place for place in places if place[0].admin is AdminState.NORMAL]
-    return block_at(scene, block, offset, _by_distance(scene, staying or places), corrupt=corrupt)
+    chosen = _by_distance(scene, staying or places)
+    return block_at(scene, block, offset, chosen, Mode.WRITE, corrupt=corrupt)
 
 
 def _readable(scene: Scene, slot: Slot) -> tuple[list[Place], bool]:
@@ -154,20 +156,37 @@ def _by_distance(scene: Scene, places: Iterable[Place]) -> list[Place]:
 
 
 def block_at(
-    scene: Scene, block: Block, offset: int, places: Iterable[Place], *, corrupt: bool = False
+    scene: Scene,
+    block: Block,
+    offset: int,
+    places: Iterable[Place],
+    mode: Mode = Mode.READ,
+    *,
+    corrupt: bool = False,
 ) -> hdfs_types_pb2.LocatedBlockProto:
-    """Return a block at places, in their order; ``offset`` -1 stands for a block of no file."""
+    """Return a block at places, in their order, with a token that lets the caller do this there.
+
+    ``offset`` -1 stands for a block of no file.
+    """
     answer = hdfs_types_pb2.LocatedBlockProto(
         b=extended(scene, block),
         offset=offset % U64,
         corrupt=corrupt,
-        blockToken=hdfs_types_pb2.TokenProto(identifier=b"", password=b"", kind="", service=""),
+        blockToken=NO_TOKEN,
     )
     for node, storage in places:
         answer.locs.append(info_of(node, scene.now, scene.now_ms))
         answer.isCached.append(block.block_id in node.cache.cached)
         answer.storageTypes.append(hdfs_types_pb2.StorageTypeProto.ValueType(int(storage.type)))
         answer.storageIDs.append(storage.uuid)
+    keys = scene.cluster.block_keys
+    if keys is not None:
+        types = tuple(map(hdfs_types_pb2.StorageTypeProto.Name, answer.storageTypes))
+        grant = Grant(
+            scene.caller.user, scene.cluster.pool, block.block_id, frozenset({mode}),
+            types, tuple(answer.storageIDs),
+        )  # fmt: skip
+        answer.blockToken.CopyFrom(keys.token(grant, scene.now_ms))
     return answer
 
 

@@ -5,8 +5,9 @@ import time
 import pytest
 
 from ha.rpc.errors import RemoteFault
+from hadoop import block_tokens
 from hadoop.proto import client_namenode_pb2 as calls
-from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto
+from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto, StorageTypeProto
 from journal.model import TxId
 from namenode_sim.blocks.model import Stage
 from namenode_sim.client_protocol.open_files.open_files import close_edit
@@ -46,6 +47,51 @@ async def test_a_block_that_is_not_full_goes_on() -> None:
     assert isinstance(edit, Append)
     assert (edit.client_name, edit.client_machine) == ("other", "10.0.0.2")
     served.cluster.blocks.map.check()
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+async def test_each_block_comes_with_a_token_for_what_its_caller_does(*, is_on: bool) -> None:
+    served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve())
+    ring = block_tokens.first_ring(5, time.time_ns() // 1_000_000, 10**8, 10**8, bytes)
+    served.cluster.block_keys = ring if is_on else None
+    await datanodes_in_memory.written(served, "/f", 700)
+    read = await served.call("getBlockLocations", src="/f", offset=0, length=1)
+    opened = (await append(served)).block
+    stamped = await served.call("updateBlockForPipeline", block=opened.b, clientName="other")
+    more = await served.call(
+        "getAdditionalDatanode",
+        src="/f", blk=opened.b, existings=opened.locs[:2],
+        existingStorageUuids=opened.storageIDs[:2], excludes=[], numAdditionalNodes=1,
+        clientName="other",
+    )  # fmt: skip
+    assert isinstance(read, calls.GetBlockLocationsResponseProto)
+    assert isinstance(stamped, calls.UpdateBlockForPipelineResponseProto)
+    assert isinstance(more, calls.GetAdditionalDatanodeResponseProto)
+    await served.call(
+        "create", src="/g", masked={"perm": 0o644}, clientName="other", createFlag=CREATE,
+        createParent=True, replication=1, blockSize=BLOCK,
+    )  # fmt: skip
+    added = await datanodes_in_memory.add_block(served, "/g", clientName="other")
+    modes = {
+        "READ": read.locations.blocks[0], "WRITE": opened, "WRITE ": stamped.block,
+        "WRITE  ": added, "COPY": more.block,
+    }  # fmt: skip
+    for mode, located in modes.items():
+        if not is_on:
+            assert located.blockToken == block_tokens.NO_TOKEN
+            continue
+        wanted = block_tokens.Grant(
+            "", located.b.poolId, located.b.blockId,
+            frozenset({block_tokens.Mode(mode.strip())}),
+            tuple(StorageTypeProto.Name(one) for one in located.storageTypes),
+            tuple(located.storageIDs),
+        )  # fmt: skip
+        now_ms = time.time_ns() // 1_000_000
+        found = block_tokens.check(located.blockToken, ring.known, wanted, now_ms)
+        assert (found.user, found.modes) == (namenode_in_memory.SUPERUSER, wanted.modes)
+        assert (found.storage_types, found.storage_ids) == (
+            wanted.storage_types, wanted.storage_ids,
+        )  # fmt: skip
 
 
 S = AdminState

@@ -1,5 +1,6 @@
 """DataNodes at NameNodes on real sockets: reports reach the maps of active and standby."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +15,15 @@ from datanode.replicas.store import Announcement
 from datanode.replicas.volumes import StorageUse
 from ha.rpc import java_names
 from ha.rpc.errors import RemoteFault
+from hadoop import block_tokens
+from hadoop.proto import data_transfer_pb2 as pb_data
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import namenode_protocol_pb2 as nn
+from hadoop.wire.block_messages import extended
+from hadoop.wire.packets import Op
 from namenode_sim.edits import ops
 from namenode_sim.term.role import Role
-from tests.datanode.block_client import Place, write_whole
+from tests.datanode.block_client import Place, ask, write_whole
 from tests.datanode.stores import POOL, block
 from tests.namenode_sim.datanode_protocol.scripted import whole
 from tests.namenode_sim.datanode_protocol.served import (
@@ -42,6 +47,49 @@ def place(node: DataNode) -> Place:
     port = node.status()["data_port"]
     assert isinstance(port, int)
     return Place(port)
+
+
+async def test_a_datanode_asks_for_tokens_of_all_its_namenodes(
+    tmp_path: Path, active: NameNode, standby: NameNode
+) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    rings = [block_tokens.first_ring(n, now_ms, 10**7, 10**7, bytes) for n in (5, 5000)]
+    for one, ring in zip((active, standby), rings, strict=True):
+        one.cluster.block_keys = ring
+    async with data_node(tmp_path, active, standby) as node:
+        await seen(lambda: node.status()["obeyed"] == "nn1")
+        for ring in rings:
+            assert await tokens_work(node, ring)
+        # An interval later each signs with its next key, which is sent with a heartbeat.
+        for number, ring in enumerate(rings):
+            old = replace(ring, rolled_ms=now_ms - 2 * 10**7)
+            (active, standby)[number].cluster.block_keys = old
+        await seen(lambda: all(known(one) == n for one, n in ((active, 6), (standby, 5001))))
+        for one in (active, standby):
+            fresh = one.cluster.block_keys
+            assert fresh is not None
+            assert await tokens_work(node, fresh)
+            later = replace(fresh, current=fresh.following)
+            assert await tokens_work(node, later)
+        assert not await tokens_work(node, block_tokens.first_ring(77, now_ms, 1, 10**7, bytes))
+
+
+def known(of: NameNode) -> int:
+    """Return the newest key that the only DataNode was sent."""
+    (node,) = of.cluster.nodes.values()
+    return node.block_key
+
+
+async def tokens_work(node: DataNode, ring: block_tokens.KeyRing) -> bool:
+    """Return whether a DataNode believes a token; it has no block, so that the answer is no."""
+    grant = block_tokens.Grant(
+        "alice", POOL.pool, block().block_id, frozenset({block_tokens.Mode.READ})
+    )
+    shown = ring.token(grant, time.time_ns() // 1_000_000)
+    header = pb_data.BaseHeaderProto(block=extended(block(), POOL.pool), token=shown)
+    request = pb_data.OpBlockChecksumProto(header=header)
+    answer = await ask(place(node), Op.BLOCK_CHECKSUM, request)
+    return answer.status == pb_data.Status.ERROR
 
 
 @pytest.mark.row("B6")

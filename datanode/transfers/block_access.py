@@ -1,0 +1,96 @@
+"""Asks for block tokens, and makes them for what this DataNode sends to others.
+
+See docs/reference/block-tokens.md.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+
+import structlog
+
+from datanode.metrics import TOKENS_REFUSED
+from hadoop import block_tokens
+from hadoop.block_tokens import BlockKey, Grant, Mode, TokenRefused
+from hadoop.blocks import Block, PoolId
+from hadoop.proto import block_tokens_pb2 as tokens
+from hadoop.proto import data_transfer_pb2 as pb
+from hadoop.proto import hdfs_types_pb2 as hdfs
+from hadoop.wire.block_messages import block_id_of
+
+log = structlog.get_logger()
+
+
+def _wall_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class BlockAccess:
+    """The keys of all NameNodes of one pool, by their ids, and whether tokens are asked for.
+
+    They are where one NameNode has them on.  ``wanted``: they are until a NameNode has registered
+    this DataNode.  ``needed`` is why they are also where every NameNode has them off, empty where
+    they need not be: then nothing is served.
+    """
+
+    def __init__(
+        self, pool: PoolId, *, wanted: bool, needed: str = "", wall_ms: Callable[[], int] = _wall_ms
+    ) -> None:
+        self._pool, self._wanted, self._needed, self._wall_ms = pool, wanted, needed, wall_ms
+        self._keys: dict[int, BlockKey] = {}
+        self._current: BlockKey | None = None
+        self._lifetime_ms = 0
+        self._is_on: dict[str, bool] = {}
+
+    @property
+    def is_on(self) -> bool:
+        """Whether every operation needs a token."""
+        return any(self._is_on.values()) if self._is_on else self._wanted
+
+    def learn(self, namenode: str, told: tokens.ExportedBlockKeysProto) -> None:
+        """Take over the keys of a NameNode; those that have ended are forgotten."""
+        now_ms = self._wall_ms()
+        was_on, self._is_on[namenode] = self.is_on, told.isBlockTokenEnabled
+        self._keys = {one.key_id: one for one in self._keys.values() if one.expiry_ms >= now_ms}
+        if told.isBlockTokenEnabled:
+            found = block_tokens.keys_of(told)
+            self._keys |= {one.key_id: one for one in found}
+            self._current, self._lifetime_ms = found[0] if found else None, told.tokenLifeTime
+        if was_on != self.is_on or len(self._is_on) == 1:
+            log.info("datanode.block_tokens", asked_for=self.is_on, namenode=namenode)
+
+    def check(
+        self, header: pb.BaseHeaderProto, mode: Mode, types: Iterable[int] = (),
+        storages: Iterable[str] = (),
+    ) -> None:  # fmt: skip
+        """Check that a request may do this to its block, on storages of these types and ids.
+
+        Raises:
+            TokenRefused: it has no token that proves it.
+        """
+        block = header.block
+        if not self.is_on and not self._needed:
+            return
+        names = tuple(hdfs.StorageTypeProto.Name(_type(one)) for one in types)
+        wanted = Grant(
+            "", block.poolId, block_id_of(block.blockId), frozenset({mode}), names, tuple(storages)
+        )
+        try:
+            block_tokens.check(header.token, self._keys, wanted, self._wall_ms())
+        except TokenRefused as refusal:
+            TOKENS_REFUSED.labels(mode.lower()).inc()
+            if self.is_on:
+                raise
+            raise TokenRefused(
+                f"no NameNode gives block tokens here, and {self._needed}"
+            ) from refusal
+
+    def token(self, block: Block) -> hdfs.TokenProto:
+        """Return the token with which another DataNode takes a copy of a block from this one."""
+        if not self.is_on or self._current is None:
+            return block_tokens.NO_TOKEN
+        grant = Grant("", self._pool, block.block_id, frozenset({Mode.WRITE}))
+        return block_tokens.token_of(grant, self._current, self._wall_ms() + self._lifetime_ms)
+
+
+def _type(number: int) -> hdfs.StorageTypeProto.ValueType:
+    return hdfs.StorageTypeProto.ValueType(number)
