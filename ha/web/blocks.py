@@ -24,6 +24,12 @@ def blocks_of(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     ]
 
 
+def not_listed(document: Mapping[str, Any]) -> int:
+    """Return how many blocks there are that a document does not list."""
+    (totals,) = _fitting([document.get("totals")], {"not_listed": int}) or ({"not_listed": 0},)
+    return int(totals["not_listed"])
+
+
 def _fitting(found: object, types: Mapping[str, type]) -> list[Mapping[str, Any]]:
     listed = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
     return [one for one in listed if all(isinstance(one.get(n), t) for n, t in types.items())]

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any, Final
+from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -22,11 +22,9 @@ from ha.cluster.problems import problems
 from ha.cluster.verdict import taking_over, verdict
 from ha.cluster.view import ClusterView
 from ha.console.durations import span
-from ha.notices.codec import entry
-from ha.notices.model import HistoryEntry, time_text
+from ha.notices.model import time_text
 from ha.web import charts, drawing, pictures
 from ha.web.answers import answers
-from ha.web.blocks import blocks_of
 
 OVERVIEW: Final = (
     "verdict", "answers", "since", "takeover", "notices", "map", "hour", "nodes", "outlook",
@@ -104,30 +102,11 @@ class Renderer:
             _context(view, None), title=title, sections=shown
         )
 
-    def history(self, nameservice: str, entries: Sequence[HistoryEntry], now: datetime) -> str:
-        """Return the page of all failovers that are recorded."""
-        return self._environment.get_template("history.html").render(
-            **_still(nameservice, now), title="Failovers", entries=entries
-        )
-
-    def failover(self, nameservice: str, entry: HistoryEntry, now: datetime) -> str:
-        """Return the page of one failover with its phases and fencing attempts."""
-        return self._environment.get_template("failover.html").render(
-            **_still(nameservice, now), title=f"Failover {entry.number}", entry=entry
-        )
-
-    def blocks(self, nameservice: str, title: str, found: Mapping[str, Any], now: datetime) -> str:
-        """Return the page of the blocks in a document of the active NameNode."""
-        totals = found.get("totals")
-        return self._environment.get_template("blocks.html").render(
-            **_still(nameservice, now), title=title, blocks=blocks_of(found),
-            more=entry(int, totals.get("not_listed")) if isinstance(totals, dict) else 0,
-        )  # fmt: skip
-
-    def message(self, nameservice: str, title: str, text: str, now: datetime) -> str:
-        """Return a page that says why there is no other."""
-        return self._environment.get_template("message.html").render(
-            **_still(nameservice, now), title=title, text=text
+    def still(self, template: str, nameservice: str, now: datetime, **shown: object) -> str:
+        """Return a page of what is past or was asked for once; ``shown`` has its ``title``."""
+        ago = partial(_ago, now)
+        return self._environment.get_template(f"{template}.html").render(
+            nameservice=nameservice, now=now, ago=ago, **shown
         )
 
 
@@ -167,10 +146,6 @@ def _is_noted(reason: str, noted: Sequence[str]) -> bool:
     """Return whether a notice says it, which also says what to do."""
     what = reason.partition(": ")[2] if ": drained " in reason else reason
     return any(what in line for line in noted)
-
-
-def _still(nameservice: str, now: datetime) -> Mapping[str, object]:
-    return {"nameservice": nameservice, "now": now, "ago": partial(_ago, now)}
 
 
 def _ago(now: datetime, then: datetime | str) -> str:

@@ -17,6 +17,7 @@ from ha.cluster.query import NoAnswer
 from ha.cluster.status_json import as_json as status_json
 from ha.cluster.view import ClusterView
 from ha.notices.model import HistoryEntry
+from ha.web.blocks import blocks_of, not_listed
 from ha.web.hosts import may_be_asked
 from ha.web.metrics import REFUSED, Refusal
 from ha.web.poller import ClusterPoller, Seen
@@ -45,6 +46,9 @@ History = Callable[[], Awaitable[tuple[HistoryEntry, ...]]]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Blocks = Callable[[ClusterView, Mapping[str, str]], Awaitable[tuple[int, Mapping[str, Any]]]]
 """What the active NameNode says of blocks: a status of HTTP and a document; see ``blocks.ask``."""
+
+_SAID: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
+"""What of a NameNode's statuses is passed on."""
 
 
 class Site:
@@ -117,7 +121,7 @@ class Site:
             entries = await self._history()
         except NoAnswer as failure:
             return self._unknown(str(failure))
-        return _answer(self._renderer.history(self._nameservice, entries, _now()), "text/html")
+        return self._still("history", "Failovers", entries=entries)
 
     async def _failover(self, request: web.Request) -> web.StreamResponse:
         number = request.match_info["number"]
@@ -127,13 +131,11 @@ class Site:
             return self._unknown(str(failure))
         for entry in entries:
             if str(entry.number) == number:
-                return _answer(
-                    self._renderer.failover(self._nameservice, entry, _now()), "text/html"
-                )
+                return self._still("failover", f"Failover {number}", entry=entry)
         return self._missing(f"There is no record {number}; only the newest 100 are kept.")
 
     async def _blocks(self, request: web.Request) -> web.StreamResponse:
-        """Show blocks and names of files: the table of rights lets see them less than the rest."""
+        """Show blocks and names of files, which fewer may see than the rest."""
         block, path = request.match_info.get("block"), request.query.get("path", "/")
         asked, title = {"needed": "1"}, "Blocks that lack replicas"
         if block is not None:
@@ -142,12 +144,9 @@ class Site:
             asked, title = {"path": path, "blocks": "1", "openforwrite": "1"}, path
         status, found = await self._ask_blocks((await self._looker.fresh()).view, asked)
         if status == HTTPStatus.OK:
-            page = self._renderer.blocks(self._nameservice, title, found, _now())
-            return _answer(page, "text/html")
+            return self._still("blocks", title, blocks=blocks_of(found), more=not_listed(found))
         text = str(found.get("error", f"The NameNode answered with HTTP {status}."))
-        page = self._renderer.message(self._nameservice, title, text, _now())
-        known = status in (HTTPStatus.NOT_FOUND, HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED)
-        return _answer(page, "text/html", HTTPStatus(status if known else 503))
+        return self._still("message", title, status if status in _SAID else 503, text=text)
 
     async def _asset(self, request: web.Request) -> web.StreamResponse:
         name = request.path.lstrip("/")
@@ -235,13 +234,18 @@ class Site:
         return made[path]
 
     def _missing(self, text: str) -> web.Response:
-        page = self._renderer.message(self._nameservice, "Not found", text, _now())
-        return _answer(page, "text/html", HTTPStatus.NOT_FOUND)
+        return self._still("message", "Not found", HTTPStatus.NOT_FOUND, text=text)
 
     def _unknown(self, reason: str) -> web.Response:
         text = f"The history cannot be read: {reason}."
-        page = self._renderer.message(self._nameservice, "Not known", text, _now())
-        return _answer(page, "text/html", HTTPStatus.SERVICE_UNAVAILABLE)
+        return self._still("message", "Not known", HTTPStatus.SERVICE_UNAVAILABLE, text=text)
+
+    def _still(
+        self, template: str, title: str, status: int = HTTPStatus.OK, **shown: object
+    ) -> web.Response:
+        now = datetime.now(UTC)
+        page = self._renderer.still(template, self._nameservice, now, title=title, **shown)
+        return _answer(page, "text/html", status)
 
 
 def _node_of(path: str) -> str | None:
@@ -252,7 +256,7 @@ def _exists(view: ClusterView, node: str | None) -> bool:
     return node is None or view.namenode(node) is not None
 
 
-def _answer(text: str, content_type: str, status: HTTPStatus = HTTPStatus.OK) -> web.Response:
+def _answer(text: str, content_type: str, status: int = HTTPStatus.OK) -> web.Response:
     return web.Response(
         text=text, content_type=content_type, charset="utf-8", status=status, headers=HEADERS
     )
@@ -260,7 +264,3 @@ def _answer(text: str, content_type: str, status: HTTPStatus = HTTPStatus.OK) ->
 
 def _json(document: Mapping[str, object], status: HTTPStatus = HTTPStatus.OK) -> web.Response:
     return _answer(json.dumps(document, indent=2) + "\n", "application/json", status)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

@@ -167,9 +167,11 @@ def test_a_page_has_its_sections_with_what_tells_each_from_the_next_looks() -> N
 def test_the_pages_of_what_is_past_have_their_titles_and_the_time_of_the_request() -> None:
     renderer = Renderer()
     pages = {
-        "Failovers": renderer.history("prod", HISTORY, NOW),
-        "Failover 12": renderer.failover("prod", HISTORY[0], NOW),
-        "Not found": renderer.message("prod", "Not found", "There is no such page.", NOW),
+        "Failovers": renderer.still("history", "prod", NOW, title="Failovers", entries=HISTORY),
+        "Failover 12": renderer.still(
+            "failover", "prod", NOW, title="Failover 12", entry=HISTORY[0]
+        ),
+        "Not found": missing(renderer),
     }
     for title, html in pages.items():
         assert f"<title>{title} – prod – nnha</title>" in html  # noqa: RUF001 - a dash
@@ -180,12 +182,16 @@ def test_the_pages_of_what_is_past_have_their_titles_and_the_time_of_the_request
     assert "There is no such page." in pages["Not found"]
 
 
+def missing(renderer: Renderer) -> str:
+    return renderer.still("message", "prod", NOW, title="Not found", text="There is no such page.")
+
+
 def test_the_addresses_of_assets_change_with_what_they_hold() -> None:
     renderer = Renderer()
     assert ASSETS == {"web.css": "text/css", "web.js": "text/javascript"}
     assert renderer.assets.keys() == ASSETS.keys()
     assert all(renderer.assets.values())
-    html = renderer.message("prod", "Not found", "There is no such page.", NOW)
+    html = missing(renderer)
     (stamp,) = re.findall(r'href="/web\.css\?([0-9a-f]+)"', html)
     assert len(stamp) == 12
 
