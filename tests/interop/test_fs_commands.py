@@ -13,10 +13,13 @@ from difflib import unified_diff
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import files.cli
 from deploy.local.cluster.cluster import open_cluster
 from deploy.local.cluster.processes import wait_until
+from ha.cli.main import main
+from tests.ha.cli.nnha_run import untouched_logging
 from tests.ha.cli.schema import faults
 from tests.interop.hadoop_server import Hadoop
 from tests.interop.our_cluster import OurCluster
@@ -42,13 +45,21 @@ def command(ours: OurCluster, *words: str) -> list[str]:
     return [*head, "--conf-dir", str(ours.cluster.conf_dir), *words[1:]]
 
 
-def fs(ours: OurCluster, *words: str, code: int = 0, given: bytes = b"") -> str:
-    """Return what a command prints to both outputs; it must end with this code."""
-    done = subprocess.run(
-        command(ours, *words), input=given, capture_output=True, timeout=SECONDS, check=False
-    )
-    said = (done.stdout + done.stderr).decode()
-    assert done.returncode == code, f"{words}: {done.returncode}: {said}"
+def fs(ours: OurCluster, *words: str, code: int = 0, given: bytes | None = None) -> str:
+    """Return what a command prints to both outputs; it must end with this code.
+
+    It runs in this process, but for one that reads standard input.
+    """
+    if given is None:
+        with untouched_logging():
+            ran = CliRunner().invoke(main, command(ours, *words)[3:])
+        status, said = ran.exit_code, ran.stdout + ran.stderr
+    else:
+        done = subprocess.run(
+            command(ours, *words), input=given, capture_output=True, timeout=SECONDS, check=False
+        )
+        status, said = done.returncode, (done.stdout + done.stderr).decode()
+    assert status == code, f"{words}: {status}: {said}"
     return said
 
 

@@ -66,7 +66,8 @@ def dfs(context: click.Context, arguments: tuple[str, ...]) -> None:
     """Run Hadoop's file system shell, e.g. nnha dfs --conf-dir DIR -ls -R /
 
     Everything after --conf-dir is passed on unchanged; the exit code is the shell's own.  Without
-    it the configuration is taken from HADOOP_CONF_DIR, else from the last local cluster.
+    it the configuration is taken from HADOOP_CONF_DIR, else from the last local cluster.  nnha fs
+    has the usual commands without a JVM.
     """
     if arguments[:1] == ("--help",):
         click.echo(context.get_help())
