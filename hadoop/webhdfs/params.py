@@ -1,6 +1,7 @@
 """The parameters of WebHDFS: their types, limits and defaults (Hadoop's resources.*Param).
 
-Names count in any case; one that is given twice is refused, as two readers may take different ones.
+Names count in any case.  One with two values is refused, as two readers may take different ones;
+clients of Python repeat a value when they follow a redirect.
 Pure.
 """
 
@@ -162,9 +163,9 @@ def path_of(raw: str) -> str:
 
 def value_of(name: str, query: Query) -> Value:
     """Return the value of a parameter; raise RemoteFault where what is given has none."""
-    param, given = PARAMS[name], query.get(name, ())
+    param, given = PARAMS[name], tuple(dict.fromkeys(query.get(name, ())))
     if len(given) > 1 and not param.many:
-        raise invalid_value(name, f"it is given {len(given)} times")
+        raise invalid_value(name, f"it has {len(given)} values")
     try:
         found = [param.parse(text) for text in given]
     except ValueError as error:

@@ -169,7 +169,7 @@ def _xattr(name: str, value: bytes | None = None) -> types.XAttrProto:
 def _only_xattr(asked: Asked) -> types.XAttrProto:
     names = asked.values["xattr.name"]
     if len(names) > 1:
-        raise invalid_value("xattr.name", f"it is given {len(names)} times")
+        raise invalid_value("xattr.name", f"it has {len(names)} values")
     return _xattr(names[0], _decoded(asked.values.get("xattr.value")))
 
 
