@@ -39,6 +39,7 @@ class Reader:
     limits: ReadLimits = field(default_factory=ReadLimits)
     budget: ByteBudget = field(default_factory=lambda: ByteBudget(BUFFER_BYTES))
     length: int = 0
+    ahead_bytes: int = _AHEAD_BYTES
     _located: hdfs.LocatedBlocksProto = field(default_factory=hdfs.LocatedBlocksProto)
 
     @classmethod
@@ -60,7 +61,7 @@ class Reader:
                 block is not to be had.
         """
         reader = cls(namenodes, path, limits or ReadLimits(), budget or ByteBudget(BUFFER_BYTES))
-        located = await reader._locate(offset)
+        located = await reader.locate(offset)
         reader.length = located.fileLength
         if not located.isLastBlockComplete and located.HasField("lastBlock"):
             reader.length = located.lastBlock.offset + await reader._open_length(located.lastBlock)
@@ -97,7 +98,7 @@ class Reader:
                 if rounds >= self.limits.rounds:
                     raise self._unreadable(block, at, failed)
                 await asyncio.sleep(self.limits.round_seconds * rounds)
-                await self._locate(at)
+                await self.locate(at)
                 failed, damaged = {}, []
                 continue
             asked = ReplicaRead(block, node, at - block.offset, stop - block.offset)
@@ -153,7 +154,7 @@ class Reader:
         """Return the block that holds the byte at ``offset``; raise as ``open``."""
         found = self._known(offset)
         if found is None:
-            await self._locate(offset)
+            await self.locate(offset)
             found = self._known(offset)
         if found is None:
             raise Unreadable(f"{self.path} has fewer than {offset} bytes now")
@@ -170,19 +171,33 @@ class Reader:
             return last
         return None
 
-    async def _locate(self, offset: int) -> hdfs.LocatedBlocksProto:
-        """Ask where the blocks from ``offset`` on are, and check that they are still the same."""
-        before = self._known(offset)
+    async def locate(self, offset: int) -> hdfs.LocatedBlocksProto:
+        """Ask where the blocks from ``offset`` on are, and check that they are still the same.
+
+        Raises:
+            Unreadable: if the path is another file by now, whose bytes must not follow these.
+            FilesError: as ``open``.
+        """
+        seen = self._known(offset) or self._known(offset - 1)
+        last, begin = self._located.lastBlock.b.blockId, seen.offset if seen else offset
         answer = await self.namenodes.ask(
-            calls.GetBlockLocationsResponseProto, src=self.path, offset=offset, length=_AHEAD_BYTES
+            calls.GetBlockLocationsResponseProto,
+            src=self.path,
+            offset=begin,
+            length=offset - begin + self.ahead_bytes,
         )
-        self._located = answer.locations
-        if self._located.HasField("ecPolicy") or self._located.HasField("fileEncryptionInfo"):
+        self._located = found = answer.locations
+        if found.HasField("ecPolicy") or found.HasField("fileEncryptionInfo"):
             raise Unsupported(f"{self.path} is erasure-coded or encrypted; → hdfs dfs reads it")
-        now = self._known(offset)
-        if before is not None and now is not None and before.b.blockId != now.b.blockId:
-            raise Unreadable(f"{self.path} was replaced by another file while it was read")
-        return self._located
+        now = self._known(begin)
+        is_same = (
+            now is not None and now.b.blockId == seen.b.blockId
+            if seen
+            else (last in (0, found.lastBlock.b.blockId))
+        )
+        if not is_same:
+            raise Unreadable(f"{self.path} is no longer what was opened: it was replaced or cut")
+        return found
 
     async def _open_length(self, block: hdfs.LocatedBlockProto) -> int:
         """Return how much of the last block, which is being written, every reader sees."""

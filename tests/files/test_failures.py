@@ -380,3 +380,35 @@ async def test_a_file_without_bytes_needs_no_datanode(tmp_path: Path) -> None:
         await put(made.client, "/f", b"")
         assert await get(made.client, "/f") == b""
         assert "addBlock" not in made.asked
+
+
+async def test_a_file_that_is_replaced_between_two_looks_is_not_mixed(tmp_path: Path) -> None:
+    async with world(tmp_path, 1) as made:
+        await put(made.client, "/f", DATA)
+        reader = await Reader.open(made.client, "/f")
+        reader.ahead_bytes = 1
+        await reader.locate(0)
+        got = bytearray()
+        async with aclosing(reader.read()) as parts:
+            got += await anext(parts)
+            await put(made.client, "/f", bytes(len(DATA)), overwrite=True)
+            with pytest.raises(Unreadable, match="it was replaced or cut"):
+                await _read_into(got, parts)
+        assert DATA.startswith(got)
+
+
+async def test_a_file_that_grows_is_still_the_same(tmp_path: Path) -> None:
+    async with world(tmp_path, 1) as made:
+        await put(made.client, "/f", DATA)
+        reader = await Reader.open(made.client, "/f")
+        reader.ahead_bytes = 1
+        await reader.locate(0)
+        got = bytearray()
+        async with aclosing(reader.read()) as parts:
+            got += await anext(parts)
+            async with await Writer.append(made.client, "/f") as writer:
+                await writer.write(DATA)
+            await _read_into(got, parts)
+        assert got == DATA
+        async with aclosing(reader.read(2 * MIB + 5, 3)) as parts:
+            assert b"".join([part async for part in parts]) == DATA[2 * MIB + 5 : 2 * MIB + 8]
