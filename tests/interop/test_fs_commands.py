@@ -267,6 +267,45 @@ def test_a_directory_that_may_not_be_read_keeps_no_other_back(
     assert (tmp_path / "walk" / "b" / "f").read_bytes() == b"1"
 
 
+def test_hadoops_namenode_and_datanodes_serve_it_as_well(hadoop: Hadoop, tmp_path: Path) -> None:
+    content = random.Random(5).randbytes(150_000)
+    (tmp_path / "local").write_bytes(content)
+    with hadoop.cluster(tmp_path / "java", data_nodes=2) as cluster:
+        keys = {
+            "dfs.nameservices": "java",
+            "dfs.ha.namenodes.java": "nn1",
+            "dfs.namenode.rpc-address.java.nn1": f"127.0.0.1:{cluster.getNameNodePort()}",
+        }
+        text = "".join(
+            f"<property><name>{key}</name><value>{value}</value></property>"
+            for key, value in keys.items()
+        )
+        for name in ("core-site.xml", "hdfs-site.xml"):
+            (tmp_path / name).write_text(f"<configuration>{text}</configuration>")
+        path, theirs = hadoop.path("/d/a b"), cluster.getFileSystem()
+
+        def run(*words: str) -> str:
+            with untouched_logging():
+                ran = CliRunner().invoke(main, ["fs", *words, "--conf-dir", str(tmp_path)])
+            assert ran.exit_code == 0, ran.stderr
+            return ran.stdout
+
+        run("mkdir", "/d")
+        run("put", str(tmp_path / "local"), "/d/a b")
+        assert theirs.getFileStatus(path).getLen() == len(content)
+        run("get", "/d/a*", str(tmp_path / "back"))
+        assert (tmp_path / "back").read_bytes() == content
+        digest = run("checksum", "/d/a b").split("\t")
+        told = theirs.getFileChecksum(path)
+        assert digest[1] == told.getAlgorithmName()
+        assert digest[2].strip() == bytes(told.getBytes())[: told.getLength()].hex()
+        run("chmod", "-R", "go-rwx", "/d")
+        run("mv", "/d/a b", "/d/ü")
+        assert " /d/ü" in run("ls", "/d")
+        run("rm", "-r", "/d")
+        assert not theirs.exists(hadoop.path("/d"))
+
+
 def test_where_no_namenode_is_active_nothing_is_done(ours: OurCluster) -> None:
     names = [*ours.cluster.layout.namenodes]
     keys = [f"dfs.namenode.rpc-address.ns1.{name}=127.0.0.1:1" for name in names]
