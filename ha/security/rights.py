@@ -203,7 +203,7 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
         **_each_page("/jmx /last-hour", _may(OPERATOR, ADMIN, ZKFC, NN)),
         "GET /stacks": _may(ADMIN, ZKFC),
         # As ClientProtocol: within the permissions of a user, in whose name the caller may ask.
-        "GET /fsck": _may(CLIENT, ADMIN, OPERATOR),
+        "GET /fsck": _may(CLIENT, ADMIN),
         **_each_page("/blocks /block/{block} /file", _may(OPERATOR, ADMIN)),  # names of files
         "GET /imagetransfer": _may(NN, CHECKPOINTER, ADMIN),
         "PUT /imagetransfer": _audited(NN, CHECKPOINTER),

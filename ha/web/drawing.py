@@ -10,7 +10,7 @@ from ha.cluster import marks
 from ha.cluster.files_view import DatanodeView, FilesView
 from ha.cluster.marks import Kind, Mark
 from ha.cluster.verdict import taking_over
-from ha.cluster.view import ClusterView, JournalNodeRow, NameNodeRow
+from ha.cluster.view import ClusterView, NameNodeRow
 
 WIDE, NARROW = 1100, 340
 """Widths of the two arrangements, in CSS pixels where the drawing has its own size."""
@@ -82,7 +82,10 @@ def arranged(view: ClusterView, width: int) -> Arrangement:
     found = (
         [Box(one.server, marks.of_zookeeper(one)) for one in view.zookeepers],
         [_namenode(view, row) for row in view.namenodes],
-        [_journalnode(view, row) for row in view.journalnodes],
+        [
+            Box(row.node, marks.of_journalnode(view, row), _behind(view.behind(row)))
+            for row in view.journalnodes
+        ],
     )
     columns = 1 if len(view.journalnodes) < 4 else 2
     places = ((0, 240, 1), (320, 300, 1), (700, 400, columns))
@@ -96,17 +99,11 @@ def arranged(view: ClusterView, width: int) -> Arrangement:
     return made
 
 
-def words(view: ClusterView) -> str:
-    """Return what the drawing shows, for those that do not see it."""
-    named = []
-    for one in (_namenode(view, row) for row in view.namenodes[:MOST_BOXES]):
-        lock = "holds the lock" if one.locked else ""
-        said = (f"{one.name} {one.mark.word}", lock, one.more, one.below)
-        named.append(", ".join(text for text in said if text))
-    parts = [f"NameNodes: {'; '.join(named)}"]
-    parts += [_zookeeper_title(view)] if view.automatic_failover else []
-    parts += [_journal_title(view)] if view.journalnodes else []
-    return ". ".join((*parts, _datanode_title(_files(view)))) + "."
+def words(made: Arrangement) -> str:
+    """Return what a drawing shows, for those that do not see it."""
+    titles = [text for kind, _, _, text in made.labels if kind == "title" and text != "NameNodes"]
+    boxes = [" ".join((one.name, one.mark.word, one.more, one.below)).strip() for one in made.boxes]
+    return f"{'. '.join(titles)}. {'; '.join(boxes)}."
 
 
 def short(text: str, most: int) -> str:
@@ -118,19 +115,16 @@ def short(text: str, most: int) -> str:
 
 
 def _namenode(view: ClusterView, row: NameNodeRow) -> Box:
-    zkfc, moving, lag = view.zkfc(row.namenode), taking_over(view), view.lag(row)
-    more = "" if lag is None else f"{lag:,} behind"
-    if moving is not None and moving.namenode == row.namenode:
-        more = "takes over"
+    zkfc, moving = view.zkfc(row.namenode), taking_over(view)
+    takes_over = moving is not None and moving.namenode == row.namenode
+    more = "takes over" if takes_over else _behind(view.lag(row))
     below = "" if zkfc is None else f"ZKFC: {marks.of_zkfc(zkfc).word}"
     locked = view.lock.error is None and view.lock.holder == row.namenode
     return Box(row.namenode, marks.of_namenode(row), more, below, locked=locked, height=62)
 
 
-def _journalnode(view: ClusterView, row: JournalNodeRow) -> Box:
-    behind = view.behind(row)
-    more = "" if behind is None else f"{behind:,} behind"
-    return Box(row.node, marks.of_journalnode(view, row), more)
+def _behind(transactions: int | None) -> str:
+    return "" if transactions is None else f"{transactions:,} behind"
 
 
 def _zookeeper_title(view: ClusterView) -> str:

@@ -9,9 +9,14 @@ from ha.cluster.unreachable import NOT_RUNNING
 from ha.cluster.view import ClusterView, JournalNodeRow
 from ha.cluster.zookeeper_view import LockView
 from ha.web import drawing
-from ha.web.drawing import NARROW, WIDE, arranged, short, words
+from ha.web.drawing import NARROW, WIDE, arranged, short
 from tests.ha.web.recorded import FILES, many
 from tests.ha.web.situations import HEALTHY, SITUATIONS, with_files
+
+
+def words(view: ClusterView) -> str:
+    return drawing.words(arranged(view, WIDE))
+
 
 WIRES: dict[str, list[str]] = {
     "healthy": ["lock", "writes", "writes", "writes"],
@@ -53,19 +58,18 @@ def test_a_holder_that_is_not_known_has_no_lock() -> None:
 
 def test_the_words_say_what_the_drawing_shows() -> None:
     assert words(HEALTHY) == (
-        "NameNodes: nn1 active, holds the lock, ZKFC: healthy; nn2 standby, 0 behind, ZKFC: "
-        "healthy. ZooKeeper, lock: nn1. JournalNodes: 3 of 3, can lose 1. DataNodes: 12 live, "
-        "44% full."
+        "ZooKeeper, lock: nn1. JournalNodes: 3 of 3, can lose 1. DataNodes: 12 live, 44% full. "
+        "zk1.example:2181 follower; zk2.example:2181 leader; zk3.example:2181 follower; "
+        "nn1 active  ZKFC: healthy; nn2 standby 0 behind ZKFC: healthy; jn1.example:8485 in sync "
+        "0 behind; jn2.example:8485 in sync 0 behind; jn3.example:8485 in sync 0 behind."
     )
     under_way = words(SITUATIONS["failover-under-way"])
-    assert "nn1 down, ZKFC: not responding; nn2 standby, holds the lock, takes over" in under_way
+    assert "nn1 down  ZKFC: not responding; nn2 standby takes over ZKFC: healthy" in under_way
     assert "DataNodes: not known" in under_way
     assert "1 of 3, NO QUORUM" in words(SITUATIONS["two-journalnodes-away"])
     assert "197 live, 2 silent, 1 dead, 44% full" in words(SITUATIONS["data-at-risk"])
-    by_hand = replace(HEALTHY, automatic_failover=False, zkfcs=(), journalnodes=())
-    assert words(by_hand) == "NameNodes: nn1 active, holds the lock; nn2 standby, 0 behind. " + (
-        "DataNodes: 12 live, 44% full."
-    )
+    by_hand = replace(HEALTHY, automatic_failover=False, zkfcs=(), journalnodes=(), zookeepers=())
+    assert words(by_hand) == "DataNodes: 12 live, 44% full. nn1 active; nn2 standby 0 behind."
 
 
 def node(
