@@ -64,8 +64,6 @@ class BlockWriter:
     stage: pb.OpWriteBlockProto.BlockConstructionStage.ValueType
     _pipeline: Pipeline | None = None
     _seqno: int = 0
-    _failures: int = 0
-    _acked_at_failure: int = -1
 
     @property
     def name(self) -> hdfs.ExtendedBlockProto:
@@ -154,14 +152,11 @@ class BlockWriter:
                 return
 
     def _leave_out(self, failure: NodeFailed) -> None:
-        """Take a DataNode out of the pipeline; raise ``Unwritable`` if that was too much."""
-        if self.window.acked > self._acked_at_failure:
-            self._failures = 0
-        self._failures, self._acked_at_failure = self._failures + 1, self.window.acked
+        """Take a DataNode out of the pipeline; raise ``Unwritable`` if it was the last."""
         bad = self.places.pop(min(failure.index, len(self.places) - 1))
         path = self.file.path
         log.info("files.datanode_failed", path=path, datanode=str(bad), why=str(failure))
-        if not self.places or self._failures > self.file.limits.attempts:
+        if not self.places:
             raise Unwritable(
                 f"{path} cannot be written on: the DataNodes of block "
                 f"{block_id_of(self.located.b.blockId)} have failed, the last of them {bad}: "

@@ -35,7 +35,7 @@ class WriteLimits:
     complete_seconds: float = 90.0
     """For enough DataNodes to report the last block of a file."""
     attempts: int = 5
-    """Pipelines that may fail one after the other without a byte more."""
+    """Pipelines of a new block that may fail, each without the DataNodes that failed before."""
 
     def waiting(self, nodes: int) -> float:
         """Return how long an acknowledgement of this number of DataNodes may take."""

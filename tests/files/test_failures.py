@@ -104,10 +104,11 @@ async def test_a_file_is_written_whole_without_a_datanode(tmp_path: Path, name: 
         assert made.asked.count(gone_on) == 1
 
 
-async def test_an_append_goes_on_without_a_datanode(tmp_path: Path) -> None:
+@pytest.mark.parametrize("after", [0, LATER])
+async def test_an_append_goes_on_without_a_datanode(tmp_path: Path, after: int) -> None:
     async with world(tmp_path) as made:
         await put(made.client, "/f", DATA[:1000])
-        async with doors(made, Door(0, after=0, most_deeds=1)) as found:
+        async with doors(made, Door(0, after=after)) as found:
             first = next(iter(found.values()))
             for one in found.values():
                 one.most_deeds = int(one is first)
