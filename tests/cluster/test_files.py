@@ -131,11 +131,14 @@ def test_a_cluster_that_was_killed_as_a_whole_comes_back_with_its_files(stage: S
 
 
 def test_other_clients_write_and_read_through_a_failover(stage: Stage) -> None:
-    """hdfs-native writes and reads, snakebite-py3 sees and changes its metadata."""
+    """WebHDFS by fsspec and hdfs; hdfs-native; snakebite-py3 sees and changes metadata."""
     conf, folder = str(stage.cluster.conf_dir), "/others"
+    pages = [f"127.0.0.1:{one.http}" for one in stage.cluster.layout.namenodes.values()]
     run_script(SCRIPTS / "native.py", conf, folder, "write")
+    run_script(SCRIPTS / "webhdfs.py", "/web", "write", *pages)
     stage.cluster.kill(stage.cluster.wait_for_active())
     run_script(SCRIPTS / "native.py", conf, folder, "read")
+    run_script(SCRIPTS / "webhdfs.py", "/web", "read", *pages)
     stage.cluster.heal()
     addresses = [f"127.0.0.1:{one.rpc}" for one in stage.cluster.layout.namenodes.values()]
     run_script(SCRIPTS / "snakebite_metadata.py", *addresses, folder)
