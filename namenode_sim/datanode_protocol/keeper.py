@@ -291,10 +291,10 @@ class Keeper:
 
     def _solicits(self, node: Node, standing: Standing, now: float) -> bool:
         """Return whether to ask a DataNode for a report: what its storages hold is not certain."""
-        if not standing.active or self.cluster.blocks.is_starting():
-            return False
         if self.leases.has(node.id.uuid, now):
             return False
+        if not standing.active or self.cluster.blocks.is_starting():
+            return node.lacks_first_report(now)
         could_confirm = not self._awaits_drain(node)
         return any(
             storage.held.needs_full_report or (could_confirm and not storage.held.confirmed)

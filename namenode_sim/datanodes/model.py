@@ -204,16 +204,21 @@ class NodeCache:
         self.promised = 0
 
 
+FIRST_REPORT_SECONDS: Final = 120.0
+"""A DataNode may wait as long with its first full report: not all are to come at once."""
+
+
 @dataclass(slots=True, eq=False)
 class Node:
     """A DataNode that has registered.
 
-    ``last_heard`` is monotonic time, in seconds; so is ``last_report``, when its last full block
-    report was taken in, None if none was. ``broken``: its last connection ended as that of a
-    process which died, and it was not heard since. ``transceivers`` and ``copies`` are what it says
-    that it is busy with. ``obeys``: it got an answer that this NameNode is the active, and has
-    called again. Orders wait for its next heartbeat; a recovery goes before copies. ``admin`` is
-    changed by ``Cluster.set_admin`` alone; ``blocks_left`` are not safe yet without this one.
+    ``last_heard`` is monotonic time, in seconds; so are ``registered_at`` and ``last_report``, when
+    its last full block report was taken in, None if none was. ``broken``: its last connection ended
+    as that of a process which died, and it was not heard since. ``transceivers`` and ``copies`` are
+    what it says that it is busy with. ``obeys``: it got an answer that this NameNode is the active,
+    and has called again. Orders wait for its next heartbeat; a recovery goes before copies.
+    ``admin`` is changed by ``Cluster.set_admin`` alone; ``blocks_left`` are not safe yet without
+    this one.
     ``block_key`` is the id of the newest key of block tokens that it was sent.
     ``bandwidth_order`` is how many bytes of moves it is to let pass in a second, 0 for no order.
     """
@@ -236,11 +241,24 @@ class Node:
     bandwidth_order: int = 0
     block_key: int = 0
     registrations: int = 0
+    registered_at: float = 0.0
     copy_orders: deque[CopyOrder] = field(default_factory=deque)
     recovery_orders: deque[RecoveryOrder] = field(default_factory=deque)
     storages: dict[str, NodeStorage] = field(default_factory=dict)
     drain: Drain = field(default_factory=Drain)
     cache: NodeCache = field(default_factory=NodeCache)
+
+    def lacks_first_report(self, now: float) -> bool:
+        """Return whether it has registered a while ago, and no full report of it has come since.
+
+        The bad schedule: the answer to its registration is lost.  Hadoop's DataNode goes on with
+        heartbeats then, and reports after hours.
+        """
+        return now >= self.registered_at + FIRST_REPORT_SECONDS and any(
+            storage.held.reports == 0
+            for storage in self.storages.values()
+            if storage.state is not StorageState.FAILED
+        )
 
     @property
     def is_retired(self) -> bool:

@@ -93,6 +93,7 @@ def register(
     known.cache = NodeCache()  # a process that has started anew has nothing in memory
     known.failed_volumes = -1  # a storage that its first heartbeat does not name has been replaced
     known.registrations += 1
+    known.registered_at = now
     return Registered(known, replaced)
 
 

@@ -13,7 +13,7 @@ from namenode_sim.datanode_protocol.errors import BadMessage, Overtaken
 from namenode_sim.datanode_protocol.intake import ReportContext
 from namenode_sim.datanodes.commands import Delete, Recover, Transfer
 from namenode_sim.datanodes.errors import LeaseNotHeld, NotRegistered, TooManyStoragesHere
-from namenode_sim.datanodes.model import CopyOrder, RecoveryOrder
+from namenode_sim.datanodes.model import FIRST_REPORT_SECONDS, CopyOrder, RecoveryOrder
 from namenode_sim.edits import ops
 from namenode_sim.term.role import Role
 from tests.namenode_sim.datanode_protocol.scripted import (
@@ -289,6 +289,28 @@ async def test_storages_are_confirmed_by_a_report_that_was_made_in_obedience() -
     await datanode.report(whole(), lease=answer.lease)
     assert datanode.is_confirmed()
     assert not datanode.heartbeat().lease
+
+
+async def test_a_standby_asks_a_datanode_that_registered_and_did_not_report() -> None:
+    """The bad schedule: the answer to its registration is lost, and it reports after hours."""
+    clock = Clock()
+    made = in_memory(clock=clock)
+    made.apply(*edits())
+    datanode = DataNode(made)
+    datanode.register()
+    assert not datanode.heartbeat().lease
+    clock.now += FIRST_REPORT_SECONDS - 1
+    assert not datanode.heartbeat().lease
+    clock.now += 1
+    lease = datanode.heartbeat().lease
+    assert lease
+    assert not datanode.heartbeat().lease  # it has one
+    await datanode.report(whole(), lease=lease)
+    clock.now += 10 * FIRST_REPORT_SECONDS
+    assert not datanode.heartbeat().lease
+    datanode.register()
+    clock.now += FIRST_REPORT_SECONDS
+    assert datanode.heartbeat().lease
 
 
 async def test_a_lease_of_an_answer_without_a_claim_confirms_nothing() -> None:

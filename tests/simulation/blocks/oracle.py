@@ -133,9 +133,9 @@ class Oracle:
         blocks = life.cluster.blocks
         slot = blocks.map.find(block_id)
         if slot is None:
-            self.violated(
-                "P8", f"{life.name} has {datanode} delete {block_id}, whose end is not durable"
-            )
+            if stamp >= known.stamp:  # else it was to be deleted anyway
+                what = f"{block_id}, whose end is not durable"
+                self.violated("P8", f"{life.name} has {datanode} delete {what}")
             return
         target = [
             one

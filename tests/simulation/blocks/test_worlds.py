@@ -11,6 +11,7 @@ from tests.simulation.engine import walks
 FOUND = (
     25, 51, 215, 1_249, 5_062, 5_212, 5_440, 200_191, 7_000_192, 7_000_448, 7_000_530, 7_000_577,
     7_000_874, 7_200_016, 8_400_201, 8_400_202, 8_400_311, 8_500_106, 8_500_680,
+    8_701_510, 8_701_600,
 )  # fmt: skip
 """Seeds that once broke an invariant.
 
@@ -42,7 +43,9 @@ report of the final one, which waited for its edits on a standby (likewise). 850
 deletion of an older replica came late, and the new one was forgotten, and ordered to be copied to
 its DataNode for hours (likewise). 8400311: a client
 went on with a block on a DataNode that a former active had said may go, the other of its pipeline
-failed, and that one was taken away (likewise).
+failed, and that one was taken away (likewise). 8701510: the answer to a registration at a standby
+that had just started was lost, and Hadoop's DataNode did not report there for hours (likewise).
+8701600 was a flaw of the oracle: an older replica may be deleted, whatever becomes of its block.
 """
 
 
