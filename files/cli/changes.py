@@ -109,7 +109,7 @@ async def rm(
     already is deleted, and hdfs dfs -expunge empties it: nnha fs rm -r --skip-trash /tmp/old
     """
     request, response = calls.GetServerDefaultsRequestProto(), calls.GetServerDefaultsResponseProto
-    answer = await session.tree.namenodes.call("getServerDefaults", request, response)
+    answer = await session.tree.ask("getServerDefaults", request, response)
     minutes = answer.serverDefaults.trashInterval or session.place.configuration.get(TRASH_INTERVAL)
     root = f"/user/{session.tree.user}/.Trash"
     for text in paths:

@@ -112,7 +112,7 @@ async def du(session: Session, *, paths: Sequence[str], summed: bool, human: boo
                 with session.trying(one.shown):
                     request = calls.GetContentSummaryRequestProto(path=one.path)
                     response = calls.GetContentSummaryResponseProto
-                    call = session.tree.namenodes.call("getContentSummary", request, response)
+                    call = session.tree.ask("getContentSummary", request, response)
                     found = (await call).summary
                     rows.append((found.length, found.spaceConsumed, one.shown))
                     sizes = {"bytes": found.length, "bytes_with_replicas": found.spaceConsumed}

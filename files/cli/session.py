@@ -23,6 +23,8 @@ from ha.daemon import event_loop
 from ha.security.caller import Role
 
 ROLES: Final = (Role.CLIENT, Role.ADMIN)
+READING: Final = frozenset({"fs cat", "fs tail", "fs get", "fs checksum"})
+"""Commands that change nothing in HDFS, so that no answer leaves nothing unknown there."""
 _REFUSED: Final = CommandOutcome.REFUSED
 _QUOTA: Final = "delete something (nnha fs rm --skip-trash), or have the quota raised"
 _KINDS: Final = (
@@ -86,6 +88,8 @@ class Session:
             yield
         except (Unfit, Failed, errors.FilesError) as error:
             _, outcome, code, hint = next(row for row in _KINDS if isinstance(error, row[0]))
+            if outcome is CommandOutcome.UNKNOWN and self.command in READING:
+                outcome, code = CommandOutcome.UNREACHABLE, "NO_ANSWER"
             if isinstance(error, Unfit):
                 outcome, code, hint = _REFUSED, error.code, error.hint
             user = f"{self.tree.user} may not: " if code == "ACCESS_DENIED" else ""

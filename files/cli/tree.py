@@ -2,7 +2,9 @@
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
+
+from google.protobuf.message import Message
 
 from files.cli.forms import Entry, in_order
 from files.cli.modes import ALL
@@ -17,10 +19,12 @@ from files.cli.spelling import (
     spelt,
     unquoted,
 )  # fmt: skip
+from files.errors import OutcomeUnknown, Unreachable
 from files.namenodes import Namenodes
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import hdfs_types_pb2 as types
 
+M = TypeVar("M", bound=Message)
 _TYPES: Final = {1: "directory", 2: "file", 3: "symlink"}
 
 
@@ -44,10 +48,18 @@ class Tree:
             raise Unfit("this is a pattern that matches nothing. \\* is a *", "BAD_PATH")
         return unquoted(path)
 
+    async def ask(self, method: str, request: Message, response: type[M]) -> M:
+        """Return the answer to a call that changes nothing; Unreachable where none comes."""
+        try:
+            return await self.namenodes.call(method, request, response)
+        except OutcomeUnknown as silent:
+            text = f"no NameNode answered {method} in time; nothing was changed by it"
+            raise Unreachable(f"{text}. → nnha status shows why.") from silent
+
     async def status(self, path: str, shown: str = "") -> Entry | None:
         """Return what an absolute path is; None if it is nothing."""
         request = calls.GetFileInfoRequestProto(src=path)
-        answer = await self.namenodes.call("getFileInfo", request, calls.GetFileInfoResponseProto)
+        answer = await self.ask("getFileInfo", request, calls.GetFileInfoResponseProto)
         return _entry(answer.fs, path, shown or path) if answer.HasField("fs") else None
 
     async def make_directory(self, path: str, rights: int, mask: int, *, parents: bool) -> None:
@@ -73,7 +85,7 @@ class Tree:
         Of a file it is the file.  Raises NoSuchPath where it is gone.
         """
         request = calls.GetListingRequestProto(src=path, startAfter=after, needLocation=False)
-        answer = await self.namenodes.call("getListing", request, calls.GetListingResponseProto)
+        answer = await self.ask("getListing", request, calls.GetListingResponseProto)
         if not answer.HasField("dirList"):
             raise NoSuchPath
         found: list[Entry] = []

@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -312,6 +313,22 @@ def test_where_no_namenode_is_active_nothing_is_done(ours: OurCluster) -> None:
     options = [part for key in keys for part in ("-D", key)]
     found = document(ours, "rm", *options, "--timeout", "0.5", "/odd", code=6)["failures"]
     assert [one["code"] for one in found] == ["NO_ANSWER"]
+
+
+@pytest.mark.parametrize(
+    "words", [("rm", "/odd"), ("mkdir", "/a"), ("ls", "/"), ("cat", "/a"), ("put", __file__, "/a")]
+)
+def test_a_question_without_an_answer_leaves_nothing_unknown(
+    ours: OurCluster, words: tuple[str, ...]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        names = ours.cluster.layout.namenodes
+        keys = [f"dfs.namenode.rpc-address.ns1.{name}=127.0.0.1:{port}" for name in names]
+        options = [part for key in keys for part in ("-D", key)]
+        assert "no NameNode answered" in fs(
+            ours, words[0], *options, "--timeout", "0.3", *words[1:], code=6
+        )
 
 
 def test_tab_offers_paths_in_each_shell(ours: OurCluster, tree: str, tmp_path: Path) -> None:

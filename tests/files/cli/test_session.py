@@ -62,6 +62,14 @@ def test_without_an_answer_no_further_path_is_tried(error: Exception, code: int)
     assert (one.exit_code(), len(one.failures)) == (code, 1)
 
 
+def test_a_command_that_only_reads_leaves_nothing_unknown() -> None:
+    one = session()
+    one.command = "fs get"
+    with pytest.raises(NoAnswer):
+        fail(one, "/a", errors.OutcomeUnknown("why"))
+    assert (one.exit_code(), one.failures[0]["code"]) == (6, "NO_ANSWER")
+
+
 def test_a_part_that_was_done_is_no_refusal() -> None:
     one = session()
     one.did("/a")
