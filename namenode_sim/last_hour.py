@@ -7,6 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import structlog
+
+log = structlog.get_logger()
 EVERY_SECONDS: Final = 30.0
 MOST_SAMPLES: Final = 120
 """An hour of them."""
@@ -83,9 +86,12 @@ class LastHour:
         self._before = now
 
     async def run(self) -> None:
-        """Take samples for ever."""
+        """Take samples for ever; a figure for a page must never end a NameNode."""
         while True:
-            self.take()
+            try:
+                self.take()
+            except Exception:
+                log.exception("last_hour.not_sampled")
             await asyncio.sleep(EVERY_SECONDS)
 
     def as_json(self) -> Mapping[str, object]:

@@ -69,12 +69,13 @@ def _chart(figure: Figure, hours: Mapping[str, LastHour]) -> Chart:
         newest = [run[-1][1] for run in runs if run[-1][0] <= GAP * every]
         now.append(shown(max(newest)) if newest else "not known")
     seconds = sum(len(run) for run in lines[0]) * every
+    partly = 0 < seconds <= HOUR_SECONDS - 3 * every
     return Chart(
         title,
         tuple("".join(_path(run, top or 1.0) for run in runs) for runs in lines),
         now=" / ".join(dict.fromkeys(now)),
         most="not known" if top is None else shown(top),
-        known="" if seconds > HOUR_SECONDS - 3 * every else f"known for {_minutes(seconds)} of it",
+        known=f"known for {_minutes(seconds)} of it" if partly else "",
     )
 
 

@@ -27,12 +27,12 @@ from ha.daemon.end_code import end_code
 from ha.daemon.exposure import check_exposure
 from ha.daemon.facts import publish_facts
 from ha.daemon.http.endpoint import Endpoint
+from ha.daemon.http.hosts import allowed_hosts
 from ha.daemon.logs import LogOptions, configure_logging
 from ha.daemon.notify import SERVICE
 from ha.daemon.process import ExitWith, run_daemon
 from ha.daemon.start_check import check_start
 from ha.security.access_control import AccessControl
-from ha.web.hosts import allowed_hosts
 from ha.web.hours import Hours
 from ha.web.kept_session import KeptConnections, KeptSession
 from ha.web.poller import ClusterPoller

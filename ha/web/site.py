@@ -16,9 +16,9 @@ from ha.cli.explain.history import as_json as history_json
 from ha.cluster.query import NoAnswer
 from ha.cluster.status_json import as_json as status_json
 from ha.cluster.view import ClusterView
+from ha.daemon.http.hosts import may_be_asked
 from ha.notices.model import HistoryEntry
 from ha.web.blocks import blocks_of, not_listed
-from ha.web.hosts import may_be_asked
 from ha.web.metrics import REFUSED, Refusal
 from ha.web.poller import ClusterPoller, Seen
 from ha.web.render import ASSETS, DATANODES, NODE, OVERVIEW, Renderer, digest

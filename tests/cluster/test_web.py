@@ -25,6 +25,10 @@ async def test_a_kill_is_on_the_screen_and_hanging_daemons_are_unknown(tmp_path:
             seen = await kill_seen(page, cluster)
             assert seen.down_seconds < SOON_SECONDS
 
+            assert "was started" in await page.inner_text("#s-hour"), "no NameNode gave its hour"
+            _, text = await asyncio.to_thread(asked, f"{cluster.layout.web_url}/blocks")
+            assert "There are none." in text, "the active was not asked"
+
             freeze_all(cluster)
             try:
                 await until(page, "document.querySelector('h1').textContent.includes('UNKNOWN')")

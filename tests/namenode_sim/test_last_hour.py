@@ -1,5 +1,6 @@
 """A NameNode's last hour: rates between two looks, quantiles from buckets, a ring that ends."""
 
+import asyncio
 from dataclasses import replace
 from math import inf
 
@@ -54,6 +55,21 @@ QUANTILES = {
 def test_a_quantile_lies_in_its_bucket(name: str) -> None:
     share, counts, wanted = QUANTILES[name]
     assert quantile(share, counts) == wanted
+
+
+async def test_a_figure_that_cannot_be_read_ends_nothing() -> None:
+    asked = asyncio.Event()
+
+    def broken() -> Totals:
+        asked.set()
+        raise RuntimeError("no figures")
+
+    running = asyncio.create_task(LastHour(broken).run())
+    async with asyncio.timeout(5):
+        await asked.wait()
+        await asyncio.sleep(0)
+    assert not running.done()
+    running.cancel()
 
 
 def test_the_ring_keeps_an_hour_with_ages_by_its_own_clock() -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ha.cluster.view import ClusterView
 from ha.daemon.http.endpoint import Endpoint
+from ha.daemon.http.hosts import allowed_hosts
 from ha.notices.model import HistoryEntry, time_text
-from ha.web.hosts import allowed_hosts
 from ha.web.poller import ClusterPoller
 from ha.web.site import MOST_VIEWERS, Site
 from tests.ha.web import other_eyes

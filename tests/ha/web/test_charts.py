@@ -47,7 +47,7 @@ def test_figures_are_those_of_the_newest_samples_alone() -> None:
         "Edits in the last hour: now not known; most 1,234/s; known for 30 s of it"
     )
     none = edits()
-    assert (none.now, none.most) == ("not known", "not known")
+    assert (none.now, none.most, none.known) == ("not known", "not known", "")
     assert edits(sample(10, edits=0.0)).now == "0/s"
     both = edits(sample(2000), nn2=LastHour(None, 30.0, (sample(20, edits=70.0),)))
     assert both.now == "70/s"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ha.web.hosts import allowed_hosts, may_be_asked
+from ha.daemon.http.hosts import allowed_hosts, may_be_asked
 
 ASKED = {
     None: False,
