@@ -1,14 +1,19 @@
 """Another user of the machine asks every daemon of a running cluster for what it must not have."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 from google.protobuf.message import Message
 
 from deploy.local.cluster.cluster import Cluster, open_cluster
+from ha.conf.topology import HostPort
+from ha.rpc.client import call_once
 from ha.rpc.java_names import (
     CLIENT_DATANODE_PROTOCOL,
+    CLIENT_PROTOCOL,
     DATANODE_PROTOCOL,
     HA_SERVICE_PROTOCOL,
     INTER_DATANODE_PROTOCOL,
@@ -17,9 +22,14 @@ from ha.rpc.java_names import (
 )
 from ha.rpc.proto import zkfc_pb2 as zkfc
 from hadoop.proto import client_datanode_pb2 as client
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto import data_transfer_pb2 as data
 from hadoop.proto import datanode_protocol_pb2 as nodes
+from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.proto import inter_datanode_pb2 as inter
 from hadoop.proto import namenode_protocol_pb2 as names
+from hadoop.wire.packets import Op
+from tests.datanode.block_client import Place, ask
 from tests.needs import OTHER_USER, STRANGER
 from tests.security.strangers import refusal_of, standby_request, stranger
 
@@ -34,6 +44,58 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         local.up()
         yield local
         local.down()
+
+
+def nnha(cluster: Cluster, *words: str, piped: bytes = b"") -> str:
+    command = [sys.executable, "-m", "ha.cli.main", *words, "--conf-dir", str(cluster.conf_dir)]
+    done = subprocess.run(command, input=piped, capture_output=True, timeout=SECONDS, check=True)
+    return done.stdout.decode()
+
+
+def asks(located: hdfs.LocatedBlockProto, to: hdfs.DatanodeInfoProto) -> dict[Op, Message]:
+    """Return what may be asked of a block by a caller that knows all about it, but has no token."""
+    base = data.BaseHeaderProto(block=located.b)
+    header = data.ClientOperationHeaderProto(baseHeader=base, clientName="x")
+    return {
+        Op.READ_BLOCK: data.OpReadBlockProto(header=header, offset=0, len=9),
+        Op.BLOCK_CHECKSUM: data.OpBlockChecksumProto(header=base),
+        Op.TRANSFER_BLOCK: data.OpTransferBlockProto(header=header, targets=[to]),
+        Op.COPY_BLOCK: data.OpCopyBlockProto(header=base),
+        Op.REPLACE_BLOCK: data.OpReplaceBlockProto(header=base, delHint="", source=to),
+        Op.WRITE_BLOCK: data.OpWriteBlockProto(
+            header=header, stage=data.OpWriteBlockProto.PIPELINE_SETUP_APPEND, pipelineSize=1,
+            minBytesRcvd=located.b.numBytes, maxBytesRcvd=located.b.numBytes,
+            latestGenerationStamp=1777,
+            requestedChecksum=data.ChecksumProto(type=hdfs.CHECKSUM_CRC32C, bytesPerChecksum=512),
+        ),
+    }  # fmt: skip
+
+
+async def located(cluster: Cluster, path: str) -> hdfs.LocatedBlockProto:
+    """Return the first block of a file, as its owner is told of it."""
+    address = HostPort("127.0.0.1", cluster.layout.namenodes[cluster.wait_for_active()].rpc)
+    request = calls.GetBlockLocationsRequestProto(src=path, offset=0, length=1)
+    found = await call_once(
+        address, CLIENT_PROTOCOL, "getBlockLocations", request,
+        calls.GetBlockLocationsResponseProto, deadline_seconds=SECONDS,
+    )  # fmt: skip
+    return found.locations.blocks[0]
+
+
+def test_a_stranger_neither_reads_nor_damages_a_block_of_which_it_knows_all(
+    cluster: Cluster,
+) -> None:
+    nnha(cluster, "fs", "put", "-", "/secret", piped=b"of its owner")
+    nnha(cluster, "fs", "chmod", "600", "/secret")
+    block = asyncio.run(located(cluster, "/secret"))
+    (node,) = block.locs
+    with stranger(node.id.xferPort) as port:
+        for op, request in asks(block, node).items():
+            answer = asyncio.run(ask(Place(port), op, request))
+            assert answer.status == data.Status.ERROR_ACCESS_TOKEN, op
+            assert block.b.poolId not in answer.message
+    assert nnha(cluster, "fs", "cat", "/secret") == "of its owner"
+    assert "12 bytes, 1 of 3 live" in nnha(cluster, "fsck", "/secret")
 
 
 CALLS: dict[str, tuple[str, str, str, Message, str]] = {
