@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -81,7 +80,7 @@ class Pipeline:
 
     def __post_init__(self) -> None:
         self._hearing = asyncio.create_task(self._hear())
-        self._hearing.add_done_callback(lambda _: self._heard.set())
+        self._hearing.add_done_callback(self._ended)
 
     @classmethod
     async def open(
@@ -138,14 +137,17 @@ class Pipeline:
 
     async def close(self) -> None:
         """Hang up."""
-        self._hearing.cancel()
-        with suppress(asyncio.CancelledError, NodeFailed):
-            await self._hearing
         self.peer.abort()
+        self._hearing.cancel()
+        await asyncio.wait([self._hearing])
 
     def _raise_failure(self) -> None:
         if self._hearing.done():
             self._hearing.result()
+
+    def _ended(self, hearing: asyncio.Task[None]) -> None:
+        self._heard.set()
+        _ = hearing.cancelled() or hearing.exception()  # read, even if nothing waits for it
 
     async def _hear(self) -> None:
         """Take acknowledgements until one accuses a DataNode, or the first one is lost."""

@@ -145,13 +145,13 @@ class Writer:
     async def abort(self) -> None:
         """Stop writing; the file stays open with what it has until its lease ends."""
         self._is_whole = False
-        if self._keeper is not None:
-            self._keeper.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._keeper
-            self._keeper = None
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            keeper.cancel()
         if self.block is not None:
             await self.block.hang_up()
+        if keeper is not None:
+            await asyncio.wait([keeper])
 
     async def discard(self) -> None:
         """Stop writing and delete the file, if it was created here and is still the same."""

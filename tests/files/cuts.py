@@ -2,9 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
 
+from google.protobuf.message import Message
+
+from ha.rpc.protocol import Call
+from hadoop.proto import hdfs_types_pb2 as hdfs
+from tests.files.world import Handle, World
 from tests.stand_in import stand_in
 
 SMALL = 100
@@ -73,3 +78,36 @@ async def door(one: Door) -> AsyncIterator[Door]:
         one.port = port
         yield one
         one.never.set()
+
+
+NOTHING = Door(0)
+
+
+@asynccontextmanager
+async def doors(made: World, of: Door = NOTHING) -> AsyncIterator[dict[int, Door]]:
+    """Put a door in front of each DataNode; the NameNode's answers name the doors."""
+    async with AsyncExitStack() as stack:
+        nodes = made.namenode.cluster.nodes.values()
+        ports = [int(one.id.transfer_address.rpartition(":")[2]) for one in nodes]
+        found = {
+            port: await stack.enter_async_context(door(replace(of, target=port))) for port in ports
+        }
+
+        async def renamed(handle: Handle, call: Call, request: Message) -> Message:
+            answer = await handle(call, request)
+            for block in located(answer):
+                for node in block.locs:
+                    at = found.get(node.id.xferPort)
+                    node.id.xferPort = at.port if at is not None else node.id.xferPort
+            return answer
+
+        made.meddle = renamed
+        yield found
+
+
+def located(answer: Message) -> list[hdfs.LocatedBlockProto]:
+    """Return the blocks with places in an answer of the NameNode."""
+    block, locations = getattr(answer, "block", None), getattr(answer, "locations", None)
+    if isinstance(block, hdfs.LocatedBlockProto):
+        return [block]
+    return list(locations.blocks) if locations is not None else []

@@ -1,31 +1,25 @@
 """DataNodes that fail while a file is written or read, and lost answers of the NameNode."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from google.protobuf.message import Message
 
-from files.errors import NotFound, OutcomeUnknown, Refused, Unreadable, Unwritable
+from files.errors import NotFound, OutcomeUnknown, Refused, Unwritable
 from files.pipeline import WriteLimits
-from files.read import Reader
-from files.replica import ReadLimits
 from files.write import DEFAULT_LIMITS, Writer
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import IO_EXCEPTION, NOT_REPLICATED_YET
 from ha.rpc.protocol import Call
 from hadoop.proto import client_namenode_pb2 as calls
-from hadoop.proto import hdfs_types_pb2 as hdfs
-from tests.files.cuts import Door, door
-from tests.files.world import MIB, Handle, World, get, noise, put, world
+from tests.files.cuts import Door, doors, located
+from tests.files.world import MIB, Handle, get, noise, put, world
 from tests.namenode_sim.datanode_protocol.served import seen
 
 DATA = noise(2 * MIB + 77_777)
 LATER = 300_000
-NOTHING = Door(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,35 +44,6 @@ CUTS = {
 }
 
 
-@asynccontextmanager
-async def doors(made: World, of: Door = NOTHING) -> AsyncIterator[dict[int, Door]]:
-    """Put a door in front of each DataNode; the NameNode's answers name the doors."""
-    async with AsyncExitStack() as stack:
-        nodes = made.namenode.cluster.nodes.values()
-        ports = [int(one.id.transfer_address.rpartition(":")[2]) for one in nodes]
-        found = {
-            port: await stack.enter_async_context(door(replace(of, target=port))) for port in ports
-        }
-
-        async def renamed(handle: Handle, call: Call, request: Message) -> Message:
-            answer = await handle(call, request)
-            for block in _located(answer):
-                for node in block.locs:
-                    at = found.get(node.id.xferPort)
-                    node.id.xferPort = at.port if at is not None else node.id.xferPort
-            return answer
-
-        made.meddle = renamed
-        yield found
-
-
-def _located(answer: Message) -> list[hdfs.LocatedBlockProto]:
-    block, locations = getattr(answer, "block", None), getattr(answer, "locations", None)
-    if isinstance(block, hdfs.LocatedBlockProto):
-        return [block]
-    return list(locations.blocks) if locations is not None else []
-
-
 @pytest.mark.parametrize("name", CUTS)
 async def test_a_file_is_written_whole_without_a_datanode(tmp_path: Path, name: str) -> None:
     cut = CUTS[name]
@@ -90,7 +55,7 @@ async def test_a_file_is_written_whole_without_a_datanode(tmp_path: Path, name: 
             assert before is not None
             answer = await before(handle, call, request)
             if call.method == "addBlock" and not chosen:
-                port = _located(answer)[0].locs[cut.place].id.xferPort
+                port = located(answer)[0].locs[cut.place].id.xferPort
                 one = next(one for one in found.values() if one.port == port)
                 one.after, one.at_end, one.passed = cut.after, cut.at_end, cut.passed
                 chosen.append(one)
@@ -122,11 +87,6 @@ async def test_an_append_goes_on_without_a_datanode(tmp_path: Path, after: int) 
 async def _written(writer: Writer, data: bytes) -> None:
     await writer.write(data)
     await writer.close()
-
-
-async def _read_into(got: bytearray, parts: AsyncIterator[bytes]) -> None:
-    async for part in parts:
-        got += part
 
 
 async def test_without_datanodes_the_file_stays_open_and_that_is_said(tmp_path: Path) -> None:
@@ -217,96 +177,6 @@ async def test_few_packets_are_under_way(tmp_path: Path) -> None:
         assert await get(made.client, "/f") == DATA
 
 
-# ---- Reading ----
-
-
-async def test_reading_goes_on_at_another_replica(tmp_path: Path) -> None:
-    async with world(tmp_path) as made:
-        await put(made.client, "/f", DATA)
-        async with doors(made, Door(0, after=LATER, reading=True, most_deeds=2)) as found:
-            reader = await Reader.open(made.client, "/f", limits=ReadLimits(round_seconds=0.01))
-            got = bytearray()
-            async with aclosing(reader.read()) as parts:
-                await _read_into(got, parts)
-            assert got == DATA
-            assert sum(one.deeds for one in found.values()) > 1
-
-
-async def test_a_replica_that_stalls_is_left(tmp_path: Path) -> None:
-    limits = ReadLimits(packet_seconds=0.3)
-    async with world(tmp_path) as made:
-        await put(made.client, "/f", DATA[:MIB])
-        async with doors(made, Door(0, after=LATER, reading=True, stalls=True)) as found:
-            reader = await Reader.open(made.client, "/f", limits=limits)
-            async with aclosing(reader.read()) as parts:
-                assert b"".join([part async for part in parts]) == DATA[:MIB]
-            assert any(one.deeds for one in found.values())
-
-
-def flip(path: Path, at: int = 400_000) -> None:
-    content = bytearray(path.read_bytes())
-    content[at] ^= 1
-    path.write_bytes(content)
-
-
-async def test_a_damaged_replica_is_left_and_reported(tmp_path: Path) -> None:
-    async with world(tmp_path) as made:
-        await put(made.client, "/f", DATA[:MIB])
-        for path in made.blocks()[:2]:
-            flip(path)
-        for _ in range(20):
-            assert await get(made.client, "/f") == DATA[:MIB]
-            if "reportBadBlocks" in made.asked:
-                break
-        assert "reportBadBlocks" in made.asked
-
-
-async def test_damage_everywhere_is_no_files_content(tmp_path: Path) -> None:
-    limits = ReadLimits(rounds=2, round_seconds=0.01)
-    async with world(tmp_path) as made:
-        await put(made.client, "/f", DATA[:MIB])
-        for path in made.blocks():
-            flip(path)
-        got = bytearray()
-        reader = await Reader.open(made.client, "/f", limits=limits)
-        async with aclosing(reader.read()) as parts:
-            with pytest.raises(Unreadable, match=r"no replica of block .* does not fit its check"):
-                await _read_into(got, parts)
-        assert DATA.startswith(got)
-        assert len(got) < MIB
-
-
-async def test_an_open_file_is_read_as_far_as_all_datanodes_have_it(tmp_path: Path) -> None:
-    async with world(tmp_path) as made:
-        writer = await Writer.create(made.client, "/f", block_size=MIB)
-        await writer.write(DATA[: MIB + 200_000])
-        assert writer.block is not None
-        window = writer.block.window
-        await seen(lambda: not window.waiting)
-        found = await get(made.client, "/f")
-        assert len(found) == MIB + window.acked > MIB
-        assert DATA.startswith(found)
-        await writer.write(DATA[MIB + 200_000 :])
-        await writer.close()
-        assert await get(made.client, "/f") == DATA
-
-
-async def test_a_file_that_is_replaced_is_not_mixed_with_its_successor(tmp_path: Path) -> None:
-    limits = ReadLimits(rounds=2, round_seconds=0.01)
-    async with world(tmp_path, 1) as made:
-        await put(made.client, "/f", DATA)
-        reader = await Reader.open(made.client, "/f", limits=limits)
-        async with aclosing(reader.read()) as parts:
-            got = bytearray(await anext(parts))
-            await put(made.client, "/f", bytes(len(DATA)), overwrite=True)
-            for path in made.blocks():
-                if path.read_bytes() in DATA:
-                    path.unlink()
-            with pytest.raises(Unreadable):
-                await _read_into(got, parts)
-        assert DATA.startswith(got)
-
-
 async def test_an_unknown_end_of_a_file_is_said(tmp_path: Path) -> None:
     """The NameNode is gone when the file is completed: it may be, or may not."""
     async with world(tmp_path, 1) as made:
@@ -383,33 +253,27 @@ async def test_a_file_without_bytes_needs_no_datanode(tmp_path: Path) -> None:
         assert "addBlock" not in made.asked
 
 
-async def test_a_file_that_is_replaced_between_two_looks_is_not_mixed(tmp_path: Path) -> None:
-    async with world(tmp_path, 1) as made:
-        await put(made.client, "/f", DATA)
-        reader = await Reader.open(made.client, "/f")
-        reader.ahead_bytes = 1
-        await reader.locate(0)
-        got = bytearray()
-        async with aclosing(reader.read()) as parts:
-            got += await anext(parts)
-            await put(made.client, "/f", bytes(len(DATA)), overwrite=True)
-            with pytest.raises(Unreadable, match="it was replaced or cut"):
-                await _read_into(got, parts)
-        assert DATA.startswith(got)
+async def test_a_writer_that_is_given_up_stays_given_up(tmp_path: Path) -> None:
+    """The bad schedule: a deadline ends while an abort waits for the writer's own tasks."""
+    async with world(tmp_path) as made:
+        for turns in range(4):
+            writer = await Writer.create(made.client, f"/f{turns}", block_size=MIB)
+            await writer.write(DATA[:200_000])
+            ending = asyncio.create_task(writer.abort())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            was_done = ending.done()
+            ending.cancel()
+            await asyncio.wait([ending])
+            assert ending.cancelled() or was_done
+            await writer.abort()
 
 
-async def test_a_file_that_grows_is_still_the_same(tmp_path: Path) -> None:
-    async with world(tmp_path, 1) as made:
+async def test_a_datanode_that_takes_nothing_is_asked_once_for_each_block(tmp_path: Path) -> None:
+    async with world(tmp_path) as made, doors(made) as found:
+        bad = next(iter(found.values()))
+        bad.after, bad.most_deeds = 0, 99
         await put(made.client, "/f", DATA)
-        reader = await Reader.open(made.client, "/f")
-        reader.ahead_bytes = 1
-        await reader.locate(0)
-        got = bytearray()
-        async with aclosing(reader.read()) as parts:
-            got += await anext(parts)
-            async with await Writer.append(made.client, "/f") as writer:
-                await writer.write(DATA)
-            await _read_into(got, parts)
-        assert got == DATA
-        async with aclosing(reader.read(2 * MIB + 5, 3)) as parts:
-            assert b"".join([part async for part in parts]) == DATA[2 * MIB + 5 : 2 * MIB + 8]
+        assert made.asked.count("abandonBlock") == 3
+        assert made.asked.count("addBlock") == 6
+        assert len(made.blocks()) == 6

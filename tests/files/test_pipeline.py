@@ -112,3 +112,25 @@ async def test_what_is_said(name: str) -> None:
         assert failed == expected
         assert expected is not None or window.acked == 200
         never.set()
+
+
+async def test_who_it_was_is_known_from_what_came_before_the_end() -> None:
+    """The first DataNode accuses the second and goes away while it is sent a packet."""
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(4096)
+        writer.write(set_up() + ack(0, SUCCESS, ERROR))
+        await writer.drain()
+        await reader.readexactly(1000)
+        writer.transport.abort()
+
+    async with stand_in(speak) as port:
+        window = Window(0, 0)
+        packet = Sent(0, 100, bytes(16 << 20))
+        limits = replace(LIMITS, ack_seconds=20)
+        pipeline = await Pipeline.open(places(port), REQUEST, window, limits)
+        window.add(packet)
+        with pytest.raises(NodeFailed) as failure:
+            await pipeline.send(packet)
+        assert failure.value.index == 1
+        await pipeline.close()
