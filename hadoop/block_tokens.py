@@ -11,6 +11,7 @@ import hmac
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
@@ -82,17 +83,31 @@ def token_of(grant: Grant, key: BlockKey, expiry_ms: int) -> hdfs.TokenProto:
     identifier = b"".join((
         writable.vlong(expiry_ms),
         writable.vint(key.key_id),
-        writable.long_string(grant.user),
-        writable.long_string(grant.pool),
+        _named(grant.user, grant.pool),
         writable.vlong(grant.block_id),
-        _texts(mode for mode in Mode if mode in grant.modes),
-        _texts(grant.storage_types),
-        writable.vint(len(grant.storage_ids)),
-        *map(writable.long_string, grant.storage_ids),
+        _allowed(grant.modes, grant.storage_types, grant.storage_ids),
     ))  # fmt: skip
     return hdfs.TokenProto(
         identifier=identifier, password=_signed(identifier, key.secret), kind=KIND, service=""
     )
+
+
+@lru_cache(maxsize=4096)
+def _named(user: str, pool: str) -> bytes:
+    """Return what all tokens of a user have in common: a listing has thousands of them."""
+    return writable.long_string(user) + writable.long_string(pool)
+
+
+@lru_cache(maxsize=4096)
+def _allowed(
+    modes: frozenset[Mode], storage_types: tuple[str, ...], storage_ids: tuple[str, ...]
+) -> bytes:
+    return b"".join((
+        _texts(mode for mode in Mode if mode in modes),
+        _texts(storage_types),
+        writable.vint(len(storage_ids)),
+        *map(writable.long_string, storage_ids),
+    ))  # fmt: skip
 
 
 def _texts(names: Iterable[str]) -> bytes:

@@ -27,6 +27,7 @@ from namenode_sim.edits.ops import Times
 from namenode_sim.edits.values import Block
 from namenode_sim.namespace.inode import INodeFile
 
+_ALONE = {mode: frozenset({mode}) for mode in Mode}
 _LAST = {AdminState.ENTERING_MAINTENANCE: 1, AdminState.DECOMMISSIONED: 2}
 """DataNodes to be read from behind all others (DFSUtil.ServiceComparator)."""
 
@@ -174,6 +175,7 @@ def block_at(
         corrupt=corrupt,
         blockToken=NO_TOKEN,
     )
+    places = tuple(places)
     for node, storage in places:
         answer.locs.append(info_of(node, scene.now, scene.now_ms))
         answer.isCached.append(block.block_id in node.cache.cached)
@@ -181,10 +183,10 @@ def block_at(
         answer.storageIDs.append(storage.uuid)
     keys = scene.cluster.block_keys
     if keys is not None:
-        types = tuple(map(hdfs_types_pb2.StorageTypeProto.Name, answer.storageTypes))
         grant = Grant(
-            scene.caller.user, scene.cluster.pool, block.block_id, frozenset({mode}),
-            types, tuple(answer.storageIDs),
+            scene.caller.user, scene.cluster.pool, block.block_id, _ALONE[mode],
+            tuple(storage.type.name for _, storage in places),
+            tuple(storage.uuid for _, storage in places),
         )  # fmt: skip
         answer.blockToken.CopyFrom(keys.token(grant, scene.now_ms))
     return answer
