@@ -12,9 +12,11 @@ from ha.daemon.binding import listen_at
 from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.http.pages import PageAnswer, json_answer
 from ha.rpc.frame_budget import FrameBudget
+from ha.rpc.java_names import STANDBY_EXCEPTION
 from ha.rpc.limits import RpcLimits
 from ha.rpc.server import RpcProtocol, RpcServer
 from ha.security.access_control import AccessControl
+from ha.security.rights import WEBHDFS
 from namenode_sim.process.status_page import LoadingPage, StatusPage
 from namenode_sim.startup.identity import NameNodeIdentity
 from namenode_sim.transfer.image_request import PATH as IMAGES
@@ -87,13 +89,19 @@ class Listeners:
         return self._page.jmx(query)
 
     def _before_the_image(self) -> "Sequence[web.RouteDef]":
-        """Refuse to send or take images, and to check files, while an image is loaded."""
+        """Refuse what needs the namespace while an image is loaded; RPC says the same."""
         from aiohttp import web
+
+        from hadoop.webhdfs.callers import refused
 
         async def not_yet(_: web.Request) -> web.Response:
             raise web.HTTPServiceUnavailable(text=self._page.not_ready())
 
-        return [web.route("*", path, not_yet) for path in (IMAGES, FSCK)]
+        async def elsewhere(_: web.Request) -> web.Response:
+            return refused(STANDBY_EXCEPTION, self._page.not_ready() or "not ready")
+
+        later = [web.route("*", path, not_yet) for path in (IMAGES, FSCK)]
+        return [*later, web.route("*", WEBHDFS, elsewhere)]
 
 
 def rpc_limits(conf: Configuration) -> RpcLimits:

@@ -218,7 +218,7 @@ CORES: Final[dict[str, Core]] = {
     ),
     "pages": Core(
         (
-            "ha/web/hosts.py",
+            "ha/daemon/http/hosts.py",
             "ha/cluster/marks.py",
             "ha/web/pictures.py",
             "ha/web/render.py",

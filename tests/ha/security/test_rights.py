@@ -65,7 +65,7 @@ def _protocols() -> Iterator[RpcProtocol]:
     changes = Reconfiguration(NOTHING, (), NOTHING)
     moves = Moves(
         NOTHING, NOTHING, NOTHING, MoveRules(), "", budget=NOTHING, on_suspicion=NOTHING,
-        on_damaged_source=NOTHING,
+        on_damaged_source=NOTHING, access=NOTHING,
     )  # fmt: skip
     of_operators = {**OperatorCalls(NOTHING, changes, NOTHING).methods(), **moves.methods()}
     yield from DataNodeRpcServices(NOTHING, NOTHING, of_operators).protocols()

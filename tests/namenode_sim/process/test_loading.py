@@ -160,6 +160,8 @@ async def test_a_namenode_that_loads_is_alive_not_ready_and_never_active(tmp_pat
         assert (await page(address.http, "/isActive"))[0] == 405
         assert (await page(address.http, "/jmx"))[0] == 200
         assert (await page(address.http, "/imagetransfer?getimage=1&txid=latest"))[0] == 503
+        status, told = await page(address.http, "/webhdfs/v1/?op=LISTSTATUS")
+        assert (status, told["RemoteException"]["exception"]) == (403, "StandbyException")
 
         service = await ServiceClient.open(address.service, deadline_seconds=SECONDS)
         said = await service.status(deadline_seconds=SECONDS)
