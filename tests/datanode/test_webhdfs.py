@@ -1,6 +1,7 @@
 """WebHDFS on a DataNode: uploads, downloads and checksums over real sockets."""
 
 import asyncio
+import hashlib
 import io
 import json
 from collections.abc import AsyncIterator
@@ -23,6 +24,8 @@ from ha.conf.own_user import own_user
 from ha.daemon.http.endpoint import Endpoint
 from ha.rpc.protocol import Call
 from ha.security.access_control import AccessControl
+from hadoop.blocks import Checksum
+from hadoop.wire.checksums import checksums_of
 from tests.files.world import MIB, Handle, World, get, noise, put, world
 from tests.ha.security.test_unproven import Lines
 
@@ -246,6 +249,17 @@ async def test_a_download_that_fails_never_looks_whole(tmp_path: Path) -> None:
         assert whole.body == DATA[2 * MIB :]
 
 
+async def test_no_words_take_the_place_of_bytes_that_cannot_be_read(tmp_path: Path) -> None:
+    """A refusal behind the first bytes would be as long as those that are missing."""
+    async with web(tmp_path) as site:
+        await put(site.made.client, "/f", DATA[: MIB + 100])
+        for path in site.made.blocks():
+            if path.stat().st_size == 100:
+                path.write_bytes(bytes(100))
+        with pytest.raises(aiohttp.ClientPayloadError):
+            await site.ask("GET", "/f", "OPEN")
+
+
 async def test_what_cannot_be_read_at_all_is_refused_in_words(tmp_path: Path) -> None:
     async with web(tmp_path) as site:
         await put(site.made.client, "/f", DATA[:1000])
@@ -280,6 +294,10 @@ CHECKSUMS = {
 }
 
 
+def _md5(data: bytes) -> bytes:
+    return hashlib.md5(data, usedforsecurity=False).digest()
+
+
 async def test_a_checksum_has_hadoops_form(tmp_path: Path) -> None:
     async with web(tmp_path) as site:
         for size, (algorithm, md5) in CHECKSUMS.items():
@@ -288,6 +306,10 @@ async def test_a_checksum_has_hadoops_form(tmp_path: Path) -> None:
             told = json.loads(answer.body)["FileChecksum"]
             assert (told["algorithm"], told["length"], len(told["bytes"])) == (algorithm, 28, 56)
             assert md5 is None or told["bytes"] == "0" * 24 + md5
+            if size > MIB:
+                blocks = [DATA[at : min(size, at + MIB)] for at in range(0, size, MIB)]
+                sums = b"".join(_md5(checksums_of(block, Checksum())) for block in blocks)
+                assert told["bytes"][24:] == _md5(sums.ljust(64, bytes(1))).hex()
 
 
 async def test_with_certificates_a_ticket_is_needed(tmp_path: Path) -> None:

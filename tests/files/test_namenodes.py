@@ -172,9 +172,10 @@ async def test_without_an_active_it_ends_in_time_and_says_what_each_said() -> No
 
 async def test_an_active_that_stands_still_leaves_the_outcome_open() -> None:
     limits = CallLimits(connect_seconds=0.2, attempt_seconds=0.2, total_seconds=0.6)
-    never = asyncio.Event()
+    never, connections = asyncio.Event(), []
 
     async def silent(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
+        connections.append(reader)
         await never.wait()
 
     async with (
@@ -183,6 +184,7 @@ async def test_an_active_that_stands_still_leaves_the_outcome_open() -> None:
     ):
         with pytest.raises(OutcomeUnknown, match="may have been carried out"):
             await made(client, "/a")
+        assert len(connections) > 1, "it may never read from the first one again"
         never.set()
 
 
@@ -190,6 +192,7 @@ async def test_many_calls_share_a_connection_and_end_with_it() -> None:
     async with pair() as (_, active, client):
         assert all(await asyncio.gather(*(made(client, f"/{n}") for n in range(50))))
         assert active.server.connection_count == 1
+        assert {call.retry_count for call in active.asked} <= {0, 1}, "all moved as one"
         held, reached = asyncio.Event(), asyncio.Event()
 
         async def wait(handle: Handle, of: Call, request: Message) -> Message:
