@@ -228,113 +228,79 @@ _GET: Final[Mapping[str, Row]] = {
     "GETFILESTATUS": Operation("getFileInfo", answers.file_status, "src"),
     "GETFILELINKSTATUS": Operation("getFileLinkInfo", answers.file_status, "src"),
     "LISTSTATUS": Listing(),
-    "LISTSTATUS_BATCH": Operation(
-        "getListing", answers.listing, "src", "startafter",
-        lambda asked: {
-            "startAfter": (asked.values["startafter"] or "").encode(), "needLocation": False
-        },
-    ),
+    "LISTSTATUS_BATCH": Operation("getListing", answers.listing, "src", "startafter",
+        lambda asked: {"startAfter": (asked.values["startafter"] or "").encode(),
+                       "needLocation": False}),
     "GETCONTENTSUMMARY": Operation("getContentSummary", answers.content_summary, "path"),
     "GETQUOTAUSAGE": Operation("getQuotaUsage", answers.quota_usage, "path"),
     "GETHOMEDIRECTORY": Operation("getServerDefaults", answers.home),
     "GETTRASHROOT": Operation("getServerDefaults", answers.trash_root),
     "GETACLSTATUS": Operation("getAclStatus", answers.acl_status, "src"),
-    "GETXATTRS": Operation(
-        "getXAttrs", answers.xattrs, "src", "xattr.name encoding!",
-        lambda asked: {"xAttrs": [_xattr(name) for name in asked.values["xattr.name"]]},
-    ),
+    "GETXATTRS": Operation("getXAttrs", answers.xattrs, "src", "xattr.name encoding!",
+        lambda asked: {"xAttrs": [_xattr(name) for name in asked.values["xattr.name"]]}),
     "LISTXATTRS": Operation("listXAttrs", answers.xattr_names, "src"),
-    "CHECKACCESS": Operation(
-        "checkAccess", _DONE, "path", "fsaction!",
-        lambda asked: {"mode": _bits(asked.values["fsaction"])},
-    ),
+    "CHECKACCESS": Operation("checkAccess", _DONE, "path", "fsaction!",
+        lambda asked: {"mode": _bits(asked.values["fsaction"])}),
     "GETSTORAGEPOLICY": Operation("getStoragePolicy", answers.storage_policy, "path"),
     "GETALLSTORAGEPOLICY": Operation("getStoragePolicies", answers.storage_policies),
-    "GETFILEBLOCKLOCATIONS": Operation(
-        "getBlockLocations", answers.block_locations, "src offset=offset", "offset length", _range
-    ),
-    "GET_BLOCK_LOCATIONS": Operation(
-        "getBlockLocations", answers.located_blocks, "src offset=offset", "offset length", _range
-    ),
+    "GETFILEBLOCKLOCATIONS": Operation("getBlockLocations", answers.block_locations,
+        "src offset=offset", "offset length", _range),
+    "GET_BLOCK_LOCATIONS": Operation("getBlockLocations", answers.located_blocks,
+        "src offset=offset", "offset length", _range),
     "GETSERVERDEFAULTS": Operation("getServerDefaults", answers.server_defaults),
     "GETSTATUS": Operation("getFsStats", answers.fs_status),
     "GETLINKTARGET": Operation("getLinkTarget", answers.link_target, "path"),
-    "GETSNAPSHOTDIFF": Operation(
-        "getSnapshotDiffReport", answers.snapshot_diff, "snapshotRoot",
-        "oldsnapshotname snapshotname", _ends,
-    ),
-    "GETSNAPSHOTDIFFLISTING": Operation(
-        "getSnapshotDiffReportListing", answers.snapshot_diff_listing, "snapshotRoot",
-        "oldsnapshotname snapshotname snapshotdiffstartpath snapshotdiffindex", _ends_and_start,
-    ),
-    "GETSNAPSHOTTABLEDIRECTORYLIST": Operation(
-        "getSnapshottableDirListing", answers.snapshottable
-    ),
+    "GETSNAPSHOTDIFF": Operation("getSnapshotDiffReport", answers.snapshot_diff, "snapshotRoot",
+        "oldsnapshotname snapshotname", _ends),
+    "GETSNAPSHOTDIFFLISTING": Operation("getSnapshotDiffReportListing",
+        answers.snapshot_diff_listing, "snapshotRoot",
+        "oldsnapshotname snapshotname snapshotdiffstartpath snapshotdiffindex", _ends_and_start),
+    "GETSNAPSHOTTABLEDIRECTORYLIST": Operation("getSnapshottableDirListing", answers.snapshottable),
     "GETSNAPSHOTLIST": Operation("getSnapshotListing", answers.snapshot_list, "snapshotRoot"),
-    "GETDELEGATIONTOKEN": Operation(
-        "getDelegationToken", answers.no_token, more=lambda _: {"renewer": ""}
-    ),
+    "GETDELEGATIONTOKEN": Operation("getDelegationToken", answers.no_token,
+        more=lambda _: {"renewer": ""}),
     "OPEN": Redirect("getBlockLocations", f"offset length {_DATA}"),
     "GETFILECHECKSUM": Redirect("getBlockLocations", "noredirect"),
     **dict.fromkeys(("GETECPOLICY", "GETECPOLICIES", "GETECCODECS"), _NO_EC),
     "GETTRASHROOTS": NotServed("there are no encryption zones here: ask for GETTRASHROOT"),
 }  # fmt: skip
 _PUT: Final[Mapping[str, Row]] = {
-    "CREATE": Redirect(
-        "create",
-        "permission unmaskedpermission overwrite replication blocksize createparent createflag "
-        + _DATA,
-        looks=False,
-    ),
+    "CREATE": Redirect("create", "permission unmaskedpermission overwrite replication blocksize "
+        f"createparent createflag {_DATA}", looks=False),
     "MKDIRS": Operation("mkdirs", answers.boolean, "src", "permission unmaskedpermission", _mkdirs),
-    "RENAME": Operation(
-        "rename", answers.boolean, "src dst=destination", "destination! renameoptions"
-    ),
+    "RENAME": Operation("rename", answers.boolean, "src dst=destination",
+        "destination! renameoptions"),
     "SETPERMISSION": Operation("setPermission", _DONE, "src", "permission", _permission),
-    "SETOWNER": Operation(
-        "setOwner", _DONE, "src username=owner groupname=group", "owner group", _some_owner
-    ),
+    "SETOWNER": Operation("setOwner", _DONE, "src username=owner groupname=group", "owner group",
+        _some_owner),
     "SETTIMES": Operation("setTimes", _DONE, "src", "modificationtime accesstime", _times),
-    "SETREPLICATION": Operation(
-        "setReplication", answers.boolean, "src replication=replication", "replication!"
-    ),
-    "CREATESYMLINK": Operation(
-        "createSymlink", _DONE, "link target=destination createParent=createparent",
-        "destination! createparent", lambda _: {"dirPerm": {"perm": 0o777}},
-    ),
-    "MODIFYACLENTRIES": Operation(
-        "modifyAclEntries", _DONE, "src", "aclspec!", _acl(with_permissions=True)
-    ),
-    "REMOVEACLENTRIES": Operation(
-        "removeAclEntries", _DONE, "src", "aclspec!", _acl(with_permissions=False)
-    ),
+    "SETREPLICATION": Operation("setReplication", answers.boolean, "src replication=replication",
+        "replication!"),
+    "CREATESYMLINK": Operation("createSymlink", _DONE,
+        "link target=destination createParent=createparent", "destination! createparent",
+        lambda _: {"dirPerm": {"perm": 0o777}}),
+    "MODIFYACLENTRIES": Operation("modifyAclEntries", _DONE, "src", "aclspec!",
+        _acl(with_permissions=True)),
+    "REMOVEACLENTRIES": Operation("removeAclEntries", _DONE, "src", "aclspec!",
+        _acl(with_permissions=False)),
     "SETACL": Operation("setAcl", _DONE, "src", "aclspec!", _acl(with_permissions=True)),
     "REMOVEDEFAULTACL": Operation("removeDefaultAcl", _DONE, "src"),
     "REMOVEACL": Operation("removeAcl", _DONE, "src"),
     "SETXATTR": Operation("setXAttr", _DONE, "src", "xattr.name! xattr.value flag!", _set_xattr),
-    "REMOVEXATTR": Operation(
-        "removeXAttr", _DONE, "src", "xattr.name!", lambda asked: {"xAttr": _only_xattr(asked)}
-    ),
+    "REMOVEXATTR": Operation("removeXAttr", _DONE, "src", "xattr.name!",
+        lambda asked: {"xAttr": _only_xattr(asked)}),
     "ALLOWSNAPSHOT": Operation("allowSnapshot", _DONE, "snapshotRoot"),
     "DISALLOWSNAPSHOT": Operation("disallowSnapshot", _DONE, "snapshotRoot"),
-    "CREATESNAPSHOT": Operation(
-        "createSnapshot", answers.snapshot_path, "snapshotRoot snapshotName=snapshotname",
-        "snapshotname",
-    ),
-    "RENAMESNAPSHOT": Operation(
-        "renameSnapshot", _DONE,
+    "CREATESNAPSHOT": Operation("createSnapshot", answers.snapshot_path,
+        "snapshotRoot snapshotName=snapshotname", "snapshotname"),
+    "RENAMESNAPSHOT": Operation("renameSnapshot", _DONE,
         "snapshotRoot snapshotOldName=oldsnapshotname snapshotNewName=snapshotname",
-        "oldsnapshotname! snapshotname!",
-    ),
-    "SETQUOTA": Operation(
-        "setQuota", _DONE, "path", "namespacequota storagespacequota", _quotas
-    ),
-    "SETQUOTABYSTORAGETYPE": Operation(
-        "setQuota", _DONE, "path", "storagespacequota storagetype!", _quotas
-    ),
-    "SETSTORAGEPOLICY": Operation(
-        "setStoragePolicy", _DONE, "src policyName=storagepolicy", "storagepolicy!"
-    ),
+        "oldsnapshotname! snapshotname!"),
+    "SETQUOTA": Operation("setQuota", _DONE, "path", "namespacequota storagespacequota", _quotas),
+    "SETQUOTABYSTORAGETYPE": Operation("setQuota", _DONE, "path", "storagespacequota storagetype!",
+        _quotas),
+    "SETSTORAGEPOLICY": Operation("setStoragePolicy", _DONE, "src policyName=storagepolicy",
+        "storagepolicy!"),
     "SATISFYSTORAGEPOLICY": Operation("satisfyStoragePolicy", _DONE, "src"),
     **dict.fromkeys(("SETECPOLICY", "ENABLEECPOLICY", "DISABLEECPOLICY"), _NO_EC),
     **dict.fromkeys(("RENEWDELEGATIONTOKEN", "CANCELDELEGATIONTOKEN"), _NO_TOKENS),
@@ -342,10 +308,8 @@ _PUT: Final[Mapping[str, Row]] = {
 _POST: Final[Mapping[str, Row]] = {
     "APPEND": Redirect("append", _DATA),
     "CONCAT": Operation("concat", _DONE, "trg", "sources!", _sources),
-    "TRUNCATE": Operation(
-        "truncate", answers.boolean, "src newLength=newlength", "newlength!",
-        lambda asked: {"clientName": asked.client},
-    ),
+    "TRUNCATE": Operation("truncate", answers.boolean, "src newLength=newlength", "newlength!",
+        lambda asked: {"clientName": asked.client}),
     "UNSETSTORAGEPOLICY": Operation("unsetStoragePolicy", _DONE, "src"),
     "UNSETECPOLICY": _NO_EC,
 }  # fmt: skip
