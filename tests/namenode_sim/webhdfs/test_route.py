@@ -258,6 +258,9 @@ HOSTILE_REQUESTS = {
         "POST", "/webhdfs/v1/d?op=UNSETSTORAGEPOLICY&user.name=hdfs",
         {"Origin": "http://evil.example"}, 403,
     ),
+    "a page of no address": (
+        "POST", "/webhdfs/v1/d?op=UNSETSTORAGEPOLICY&user.name=hdfs", {"Origin": "http://["}, 403
+    ),
     "a sandboxed page's form": (
         "POST", "/webhdfs/v1/d?op=UNSETSTORAGEPOLICY&user.name=hdfs", {"Origin": "null"}, 403
     ),
