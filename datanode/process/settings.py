@@ -90,7 +90,7 @@ def read_settings(conf: Configuration) -> DataNodeSettings:
         kept_free=conf.get(keys.DU_RESERVED),
         tolerated=conf.get(keys.FAILED_VOLUMES_TOLERATED),
         locked_memory=conf.get(keys.LOCKED_MEMORY),
-        block_tokens=conf.get(keys.BLOCK_TOKENS),
+        block_tokens=conf.get(keys.BLOCK_TOKENS) is not False,
         rhythm=Rhythm(
             conf.get(keys.HEARTBEAT_INTERVAL),
             conf.get(keys.REPORT_INTERVAL),

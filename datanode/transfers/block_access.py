@@ -27,9 +27,9 @@ def _wall_ms() -> int:
 class BlockAccess:
     """The keys of all NameNodes of one pool, by their ids, and whether tokens are asked for.
 
-    They are where one NameNode has them on.  ``wanted``: they are until a NameNode has registered
-    this DataNode.  ``needed`` is why they are also where every NameNode has them off, empty where
-    they need not be: then nothing is served.
+    They are where all NameNodes have them on: the tokens of one that has not would be lacking.
+    ``wanted``: they are until a NameNode has registered this DataNode.  ``needed`` is why nothing
+    is served where one has them off, empty where it is served without.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class BlockAccess:
     @property
     def is_on(self) -> bool:
         """Whether every operation needs a token."""
-        return any(self._is_on.values()) if self._is_on else self._wanted
+        return all(self._is_on.values()) if self._is_on else self._wanted
 
     def learn(self, namenode: str, told: tokens.ExportedBlockKeysProto) -> None:
         """Take over the keys of a NameNode; those that have ended are forgotten."""
@@ -81,7 +81,7 @@ class BlockAccess:
             if self.is_on:
                 raise
             raise TokenRefused(
-                f"no NameNode gives block tokens here, and {self._needed}"
+                f"a NameNode gives no block tokens here, and {self._needed}"
             ) from refusal
 
     def token(self, block: Block) -> hdfs.TokenProto:

@@ -33,7 +33,8 @@ class Cluster:
     nothing copied or deleted. ``leaving`` are the uuids of those that are not in service.
     ``rack_of_host`` returns the rack of a host that is no DataNode, None if it is not known yet.
     From ``registered_by`` on, in monotonic seconds, a DataNode that has not registered is dead.
-    ``block_keys`` sign block tokens; None: DataNodes ask for none.
+    ``block_keys`` sign block tokens; None: there are none. ``tokens_asked``: DataNodes ask for
+    them; ``tokens_may_end``: no longer once one of Hadoop's registers, which is without.
     ``on_damage`` hears the block, its stamp and the DataNode of each replica that is found damaged.
     """
 
@@ -41,7 +42,7 @@ class Cluster:
         "_by_number", "_namespace", "block_keys", "blocks", "cache", "draw", "hosts",
         "hosts_known", "leaving", "nodes", "on_damage", "placement", "pool", "rack_of_host",
         "registered_by", "rules",
-        "safe_mode", "safe_mode_stays", "term",
+        "safe_mode", "safe_mode_stays", "term", "tokens_asked", "tokens_may_end",
     )  # fmt: skip
 
     def __init__(
@@ -51,6 +52,8 @@ class Cluster:
         self.term = 0
         self.blocks = blocks
         self.block_keys: KeyRing | None = None
+        self.tokens_asked = True
+        self.tokens_may_end = False
         self.cache = CacheFigures()
         self.draw = draw
         self.hosts_known = True

@@ -65,7 +65,8 @@ class BalancerService:
 
         def compute() -> Message:
             check_superuser(self.admin.scene(call).caller)
-            ring = self.admin.scene(call).cluster.block_keys
+            cluster = self.admin.scene(call).cluster
+            ring = cluster.block_keys if cluster.tokens_asked else None
             return pb.GetBlockKeysResponseProto(keys=NO_KEYS if ring is None else ring.message())
 
         return await self.admin.answers.answer(compute)

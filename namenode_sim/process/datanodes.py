@@ -180,6 +180,7 @@ def cluster_of(
     cluster = Cluster(info.block_pool_id, blocks, random.Random(), rules)
     cluster.placement = PlacementRules(stale_seconds=_stale_after(conf))
     cluster.block_keys = _block_keys(conf, own_id)
+    cluster.tokens_may_end = conf.get(keys_datanode.BLOCK_TOKENS) is None
     cluster.belong_to(namespace)
     return cluster
 
@@ -190,7 +191,7 @@ def _block_keys(conf: Configuration, own_id: str) -> KeyRing | None:
     Each NameNode numbers its keys in a range of its own, as in Hadoop: a DataNode keeps those of
     all of them by their numbers.
     """
-    if not conf.get(keys_datanode.BLOCK_TOKENS):
+    if conf.get(keys_datanode.BLOCK_TOKENS) is False:
         return None
     ids = namenode_ids(conf, nameservice_of(conf))
     width = KEY_IDS // len(ids)

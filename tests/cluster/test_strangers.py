@@ -72,7 +72,7 @@ def asks(located: hdfs.LocatedBlockProto, to: hdfs.DatanodeInfoProto) -> dict[Op
 
 
 async def located(cluster: Cluster, path: str) -> hdfs.LocatedBlockProto:
-    """Return the first block of a file, as its owner is told of it."""
+    """Return the first block of a file, as a NameNode names it to its owner."""
     address = HostPort("127.0.0.1", cluster.layout.namenodes[cluster.wait_for_active()].rpc)
     request = calls.GetBlockLocationsRequestProto(src=path, offset=0, length=1)
     found = await call_once(

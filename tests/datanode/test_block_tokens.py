@@ -160,9 +160,13 @@ STATES: Final = {
     "none has registered it": (True, "", [], "no block token"),
     "none has, and they are off here": (False, "", [], ""),
     "all are without them": (True, "", [NO_KEYS, NO_KEYS], ""),
-    "one has them": (False, "", [NO_KEYS, RING.message()], "no block token"),
+    "one is without them": (False, "", [NO_KEYS, RING.message()], ""),
+    "all have them": (False, "", [OTHERS.message(), RING.message()], "no block token"),
+    "one is without them, and it is reached from elsewhere": (
+        True, "here they are needed", [RING.message(), NO_KEYS], "no block tokens here, and here",
+    ),
     "all are without them, and it is reached from elsewhere": (
-        True, "here they are needed", [NO_KEYS], "no NameNode gives block tokens here, and here",
+        True, "here they are needed", [NO_KEYS], "a NameNode gives no block tokens here, and here",
     ),
 }  # fmt: skip
 

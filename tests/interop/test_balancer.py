@@ -23,6 +23,7 @@ from tests.needs import HADOOP_SERVER, MOUNT
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300), MOUNT.mark]
 
 KEYS = {
+    "dfs.block.access.token.enable": "true",  # Hadoop's DataNodes and balancer check ours, too
     "dfs.namenode.safemode.extension": "0",
     "dfs.heartbeat.interval": "1s",
     "dfs.blocksize": "1m",

@@ -4,7 +4,16 @@ See docs/reference/datanode.md#volumes.
 """
 
 from ha.conf.keys.key import Key, Scope
-from ha.conf.keys.units import duration, flag, host_port, optional_text, size, whole, words
+from ha.conf.keys.units import (
+    duration,
+    flag,
+    host_port,
+    optional,
+    optional_text,
+    size,
+    whole,
+    words,
+)
 
 _G = Scope.GLOBAL
 
@@ -103,10 +112,11 @@ BLOCK_PINNING = Key(
 )
 BLOCK_TOKENS = Key(
     "dfs.block.access.token.enable",
-    flag,
-    "true",
+    optional(flag),
+    "",
     _G,
-    "DataNodes let a caller use a block only with a token of a NameNode; Hadoop's default is false",
+    "DataNodes let a caller use a block only with a token of a NameNode; unset: as long as none of "
+    "Hadoop's DataNodes registers, which are without by default",
 )
 BLOCK_KEY_INTERVAL = Key(
     "dfs.block.access.key.update.interval",
