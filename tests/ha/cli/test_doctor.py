@@ -246,9 +246,9 @@ def test_files_by_which_no_client_finds_the_active_are_told(tmp_path: Path) -> N
 
 def test_settings_without_effect_are_named_and_are_no_fault(tmp_path: Path) -> None:
     assert list(local.check_ignored(configured(tmp_path))) == []
-    (found,) = local.check_ignored(configured(tmp_path, dfs_webhdfs_enabled="true"))
+    (found,) = local.check_ignored(configured(tmp_path, io_serializations="true"))
     assert found.verdict is Severity.OK
-    assert found.found == "1 known to Hadoop, not used by nnha: dfs.webhdfs.enabled"
+    assert found.found == "1 known to Hadoop, not used by nnha: io.serializations"
     assert found.next == "nnha config validate says why"
 
 

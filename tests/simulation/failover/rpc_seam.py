@@ -11,6 +11,7 @@ from google.protobuf.message import Message
 
 from ha.rpc.errors import ConnectFailed, ConnectionLost, DeadlineExceeded, RemoteFault
 from ha.rpc.java_names import IO_EXCEPTION
+from ha.rpc.packets import CallKey
 from ha.rpc.protocol import Call, Catalogue, NotServed, RpcProtocol
 from tests.simulation.engine.clock import PROCESS, Process, VirtualLoop
 from tests.simulation.failover.hosts import LIFE, Host, Life, Listener, WorldNetwork
@@ -52,8 +53,10 @@ class Switchboard:
         user: str | None = None,
         deadline_seconds: float,
         client_id: bytes = b"",
+        ticket: str = "",
     ) -> "SimConnection":
-        """Open as RpcConnection.open does."""
+        """Open as RpcConnection.open does, for daemons, which show no ticket."""
+        assert not ticket
         here = PROCESS.get()
         assert here is not None
         accepted: asyncio.Future[Listener | None] = self.loop.create_future()
@@ -116,8 +119,9 @@ class SimConnection:
 
     async def call(
         self, method: str, request: Message, response: type[M], *, deadline_seconds: float,
-        context: str = "",
+        context: str = "", key: CallKey | None = None,
     ) -> M:  # fmt: skip
+        assert key is None, "daemons repeat no call under its number"
         if self._gone.done():
             raise ConnectionLost(f"{method} was not sent: {self._gone.result()}")
         answer: asyncio.Future[M] = self._loop.create_future()
