@@ -314,7 +314,7 @@ class Without:
     def url(self, more: str) -> str:
         cluster = self.stage.cluster
         active = cluster.layout.namenodes[cluster.wait_for_active()]
-        return f"http://127.0.0.1:{active.http}/webhdfs/v1/web?{more}"
+        return f"http://127.0.0.1:{active.http}/webhdfs/v1/uploaded?{more}"
 
     async def ready(self) -> None:
         """Wait until all have begun and the cluster is hurt."""
@@ -394,6 +394,6 @@ def test_files_are_written_and_read_without_a_jvm_through_deaths(stage: Stage) -
     checksum = asyncio.run(_without_a_jvm(stage, content))
     client = stage.client
     assert client.read("/ours") == content
-    assert client.read("/web") == content
-    javas: Any = client.on_files(lambda files: files.getFileChecksum(client.path("/web")))
+    assert client.read("/uploaded") == content
+    javas: Any = client.on_files(lambda files: files.getFileChecksum(client.path("/uploaded")))
     assert str(javas.toString()) == ":".join(checksum)
