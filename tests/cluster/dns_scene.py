@@ -4,12 +4,13 @@ Runs inside ``tests.silent_names.among_names``, and prints seconds as one JSON o
 """
 
 import json
+import math
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from deploy.local.cluster.cluster import Cluster, open_cluster, zkfc_of
 from deploy.local.cluster.layout import NAMESERVICE
@@ -17,7 +18,11 @@ from deploy.local.cluster.processes import wait_until
 from tests.silent_names import SINK
 
 HOSTS = ("nn-a", "nn-b", "jn-a", "jn-b", "jn-c", "zk-a")
-ROUNDS = 2
+ROUNDS: Final = 2
+MOST_ROUNDS: Final = 8
+FACTOR: Final = 1.2
+NOISE_SECONDS: Final = 0.5
+"""Of a busy machine; what a resolver costs is 5 s and more."""
 OTHER = {"nn1": "nn2", "nn2": "nn1"}
 
 
@@ -70,8 +75,23 @@ def election(cluster: Cluster) -> float:
     return time.monotonic() - begun
 
 
-def shortest(measure: Callable[[Cluster], float], cluster: Cluster) -> float:
-    return min(measure(cluster) for _ in range(ROUNDS))
+def most(before: float) -> float:
+    """Return the seconds that a silent name server may lead to, by those with one that refuses."""
+    return FACTOR * before + NOISE_SECONDS
+
+
+def shortest(
+    measure: Callable[[Cluster], float], cluster: Cluster, enough: float = math.inf
+) -> float:
+    """Return the shortest time of some rounds, of more while none was short enough.
+
+    A start on a busy machine takes a second longer now and then; a resolver that is waited for
+    costs its seconds in each round.
+    """
+    found = [measure(cluster) for _ in range(ROUNDS)]
+    while min(found) > enough and len(found) < MOST_ROUNDS:
+        found.append(measure(cluster))
+    return min(found)
 
 
 def main(folder: Path) -> None:
@@ -85,11 +105,15 @@ def main(folder: Path) -> None:
         with subprocess.Popen(SINK, stdout=subprocess.PIPE) as sink:
             assert sink.stdout is not None
             sink.stdout.readline()
-            found["failover, silent"] = shortest(failover, cluster)
+            found["failover, silent"] = shortest(
+                failover, cluster, most(found["failover, refusing"])
+            )
             site = cluster.conf_dir / "hdfs-site.xml"
             known = f"zk-a:{cluster.layout.zookeeper}"
             site.write_text(site.read_text().replace(known, f"{known},zk-gone:2181"))
-            found["election, silent"] = shortest(election, cluster)
+            found["election, silent"] = shortest(
+                election, cluster, most(found["election, refusing"])
+            )
             sink.kill()
     sys.stdout.write(json.dumps(found))
 
