@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from google.protobuf.message import Message
@@ -132,3 +133,23 @@ async def test_a_caller_without_a_name_is_who_the_kernel_says_it_is() -> None:
         async with web_client(await world(), access) as client:
             home = await client.ask("GET", "/", "GETHOMEDIRECTORY", user_name=None)
             assert home.json == {"Path": f"/user/{name}"}
+
+
+DATA = (("GET", "OPEN"), ("GET", "GETFILECHECKSUM"), ("PUT", "CREATE"), ("POST", "APPEND"))
+
+
+@pytest.mark.parametrize(("method", "op"), DATA)
+async def test_with_certificates_data_are_refused_with_what_serves_them(
+    method: str, op: str
+) -> None:
+    """A DataNode could not prove for which user it asks."""
+    access = AccessControl(
+        Mode.STRICT, target="nn1", audit=Unwritten(), own_uid=1, uid_of=lambda *_: NOBODY
+    )
+    access.policy = replace(access.policy, certificates=True)
+    async with web_client(await world(), access) as client:
+        answer = await client.ask(method, "/p/closed", op, user_name="nobody")
+        assert answer.refusal == (403, "AccessControlException")
+        assert "use nnha fs" in answer.text
+        there = await client.ask("GET", "/p", "GETFILESTATUS", user_name="nobody")
+        assert there.status == 200
