@@ -56,7 +56,8 @@ async def parts(
         place.ipAddr, place.xferPort, seconds=limits.connect_seconds, budget=budget
     )
     try:
-        await peer.send(encode_op(Op.READ_BLOCK, _request(read, client)), seconds=5.0)
+        request = encode_op(Op.READ_BLOCK, _request(read, client))
+        await peer.send(request, seconds=limits.packet_seconds)
         answer = await peer.read_message(pb.BlockOpResponseProto, seconds=limits.packet_seconds)
         if answer.status != pb.Status.SUCCESS:
             raise DataNodeError(f"{peer.name} refuses: {answer.message[:500]}")

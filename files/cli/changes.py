@@ -108,8 +108,7 @@ async def rm(
     There is a trash where fs.trash.interval is above 0, at the NameNode or here. What is in it
     already is deleted, and hdfs dfs -expunge empties it: nnha fs rm -r --skip-trash /tmp/old
     """
-    request, response = calls.GetServerDefaultsRequestProto(), calls.GetServerDefaultsResponseProto
-    answer = await session.tree.ask("getServerDefaults", request, response)
+    answer = await session.tree.look(calls.GetServerDefaultsResponseProto)
     minutes = answer.serverDefaults.trashInterval or session.place.configuration.get(TRASH_INTERVAL)
     root = f"/user/{session.tree.user}/.Trash"
     for text in paths:
@@ -132,9 +131,8 @@ async def rm(
 
 async def delete(session: Session, one: Entry, *, deep: bool) -> None:
     """Delete for good."""
-    request = calls.DeleteRequestProto(src=one.path, recursive=deep)
-    answer = await session.tree.namenodes.call("delete", request, calls.DeleteResponseProto)
-    if not answer.result:
+    ask = session.tree.namenodes.ask
+    if not (await ask(calls.DeleteResponseProto, src=one.path, recursive=deep)).result:
         raise Unfit("nothing was deleted: it is the root, or gone")
     session.did(one.path, f"Deleted {one.shown}", trash=None)
 
@@ -176,9 +174,8 @@ async def chmod(session: Session, *, mode: str, paths: Sequence[str], deep: bool
         now = modes.applied(mode, one.permission, directory=one.is_directory)
         if now != one.permission:
             rights = types.FsPermissionProto(perm=now)
-            request = calls.SetPermissionRequestProto(src=one.path, permission=rights)
-            response = calls.SetPermissionResponseProto
-            await session.tree.namenodes.call("setPermission", request, response)
+            ask = session.tree.namenodes.ask
+            await ask(calls.SetPermissionResponseProto, src=one.path, permission=rights)
         session.did(one.path, changed=now != one.permission, permission=f"{now:04o}")
 
     modes.applied(mode, 0, directory=False)
@@ -199,12 +196,12 @@ async def chown(session: Session, *, owner: str, paths: Sequence[str], deep: boo
     async def change(one: Entry) -> None:
         user, group = read[1] or one.owner, read[2] or one.group
         if changed := (user, group) != (one.owner, one.group):
-            request = calls.SetOwnerRequestProto(src=one.path)
-            if user != one.owner:
-                request.username = user
-            if group != one.group:
-                request.groupname = group
-            await session.tree.namenodes.call("setOwner", request, calls.SetOwnerResponseProto)
+            await session.tree.namenodes.ask(
+                calls.SetOwnerResponseProto,
+                src=one.path,
+                username=user if user != one.owner else None,
+                groupname=group if group != one.group else None,
+            )
         session.did(one.path, changed=changed, owner=user, group=group)
 
     await _on_each(session, paths, change, deep=deep)

@@ -269,7 +269,7 @@ async def _store(session: Session, place: Path | None, path: str, *, overwrite: 
             if there is not None and (there.is_directory or not overwrite):
                 raise Unfit(f"{path} is there already", "PATH_EXISTS", "-f replaces a file")
             with progress(path, size) as add:
-                done = await _store_file(session, source, size, path, add)
+                done = await store_file(session, source, size, path, add, overwrite=overwrite)
             session.did(path, source=str(place or "-"), bytes=done)
             return
         if there is None:
@@ -301,10 +301,14 @@ def opened(place: Path | None) -> Iterator[tuple[int, int | None, Sequence[str] 
         os.close(descriptor)
 
 
-async def _store_file(
-    session: Session, source: int, size: int | None, path: str, add: Callable[[int], None]
-) -> int:
-    """Write a file under a name of its own, and rename it; return how many bytes it has."""
+async def store_file(
+    session: Session, source: int, size: int | None, path: str, add: Callable[[int], None], *,
+    overwrite: bool,
+) -> int:  # fmt: skip
+    """Write a file under a name of its own, and rename it; return how many bytes it has.
+
+    Without ``overwrite`` a file that has come to ``path`` since stays.
+    """
     partial, done, writer = path + PARTIAL, 0, None
     rights = 0o666 & ~umask(session)
     try:
@@ -316,7 +320,7 @@ async def _store_file(
             add(len(data))
             done += len(data)
         await writer.close()
-        await session.tree.rename(partial, path, over=True)
+        await session.tree.rename(partial, path, over=overwrite)
     except BaseException as failure:
         await clean_up(writer, partial, failure)
         raise

@@ -110,9 +110,7 @@ async def du(session: Session, *, paths: Sequence[str], summed: bool, human: boo
             inside = session.tree.entries(top) if not summed else session.below(top, 0)
             async for one in inside:
                 with session.trying(one.shown):
-                    request = calls.GetContentSummaryRequestProto(path=one.path)
-                    response = calls.GetContentSummaryResponseProto
-                    call = session.tree.ask("getContentSummary", request, response)
+                    call = session.tree.look(calls.GetContentSummaryResponseProto, path=one.path)
                     found = (await call).summary
                     rows.append((found.length, found.spaceConsumed, one.shown))
                     sizes = {"bytes": found.length, "bytes_with_replicas": found.spaceConsumed}

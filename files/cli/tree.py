@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
 
@@ -48,34 +48,34 @@ class Tree:
             raise Unfit("this is a pattern that matches nothing. \\* is a *", "BAD_PATH")
         return unquoted(path)
 
-    async def ask(self, method: str, request: Message, response: type[M]) -> M:
-        """Return the answer to a call that changes nothing; Unreachable where none comes."""
+    async def look(self, response: type[M], **fields: Any) -> M:  # noqa: ANN401 - of a message
+        """Ask what changes nothing, as ``Namenodes.ask``; Unreachable where no answer comes."""
         try:
-            return await self.namenodes.call(method, request, response)
+            return await self.namenodes.ask(response, **fields)
         except OutcomeUnknown as silent:
-            text = f"no NameNode answered {method} in time; nothing was changed by it"
+            text = "no NameNode answered in time; nothing was changed by this call"
             raise Unreachable(f"{text}. → nnha status shows why.") from silent
 
     async def status(self, path: str, shown: str = "") -> Entry | None:
         """Return what an absolute path is; None if it is nothing."""
-        request = calls.GetFileInfoRequestProto(src=path)
-        answer = await self.ask("getFileInfo", request, calls.GetFileInfoResponseProto)
+        answer = await self.look(calls.GetFileInfoResponseProto, src=path)
         return _entry(answer.fs, path, shown or path) if answer.HasField("fs") else None
 
     async def make_directory(self, path: str, rights: int, mask: int, *, parents: bool) -> None:
         """Make a directory with the rights that a umask leaves of these."""
-        request = calls.MkdirsRequestProto(
+        await self.namenodes.ask(
+            calls.MkdirsResponseProto,
             src=path,
             masked=types.FsPermissionProto(perm=rights & ~mask),
             unmasked=types.FsPermissionProto(perm=rights),
             createParent=parents,
         )
-        await self.namenodes.call("mkdirs", request, calls.MkdirsResponseProto)
 
     async def rename(self, path: str, to: str, *, over: bool = False, trash: bool = False) -> None:
         """Rename; refuse where something is at the new path, or replace the file that is there."""
-        request = calls.Rename2RequestProto(src=path, dst=to, overwriteDest=over, moveToTrash=trash)
-        await self.namenodes.call("rename2", request, calls.Rename2ResponseProto)
+        await self.namenodes.ask(
+            calls.Rename2ResponseProto, src=path, dst=to, overwriteDest=over, moveToTrash=trash
+        )
 
     async def page(
         self, path: str, shown: str, after: bytes
@@ -84,8 +84,9 @@ class Tree:
 
         Of a file it is the file.  Raises NoSuchPath where it is gone.
         """
-        request = calls.GetListingRequestProto(src=path, startAfter=after, needLocation=False)
-        answer = await self.ask("getListing", request, calls.GetListingResponseProto)
+        answer = await self.look(
+            calls.GetListingResponseProto, src=path, startAfter=after, needLocation=False
+        )
         if not answer.HasField("dirList"):
             raise NoSuchPath
         found: list[Entry] = []

@@ -1,7 +1,7 @@
 """Replicas that fail, lie or are damaged while a file is read."""
 
 from collections.abc import AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from files.replica import ReadLimits
 from files.write import Writer
 from ha.rpc.protocol import Call
 from tests.files.cuts import Door, doors
-from tests.files.world import MIB, Handle, get, noise, put, world
+from tests.files.world import MIB, Handle, World, get, noise, put, world
 from tests.namenode_sim.datanode_protocol.served import seen
 
 DATA = noise(2 * MIB + 77_777)
@@ -113,33 +113,41 @@ async def test_a_file_that_is_replaced_is_not_mixed_with_its_successor(tmp_path:
         assert DATA.startswith(got)
 
 
+@asynccontextmanager
+async def begun(made: World) -> AsyncIterator[tuple[Reader, bytearray, AsyncIterator[bytes]]]:
+    """Yield what was read of a file first, and the rest, for which blocks are located anew.
+
+    However that ends, nothing of what readers share is left over.
+    """
+    await put(made.client, "/f", DATA)
+    reader = await Reader.open(made.client, "/f")
+    reader.ahead_bytes = 1
+    await reader.locate(0)
+    async with aclosing(reader.read()) as parts:
+        yield reader, bytearray(await anext(parts)), parts
+    await seen(lambda: reader.budget.held == 0)
+
+
 async def test_a_file_that_is_replaced_between_two_looks_is_not_mixed(tmp_path: Path) -> None:
-    async with world(tmp_path, 1) as made:
-        await put(made.client, "/f", DATA)
-        reader = await Reader.open(made.client, "/f")
-        reader.ahead_bytes = 1
-        await reader.locate(0)
-        got = bytearray()
-        async with aclosing(reader.read()) as parts:
-            got += await anext(parts)
-            await put(made.client, "/f", bytes(len(DATA)), overwrite=True)
-            with pytest.raises(Unreadable, match="it was replaced or cut"):
-                await read_into(got, parts)
+    async with world(tmp_path, 1) as made, begun(made) as (_, got, parts):
+        await put(made.client, "/f", bytes(len(DATA)), overwrite=True)
+        with pytest.raises(Unreadable, match="it was replaced or cut"):
+            await read_into(got, parts)
         assert DATA.startswith(got)
 
 
-async def test_a_file_that_grows_is_still_the_same(tmp_path: Path) -> None:
+async def test_a_reader_that_stops_early_leaves_nothing_over(tmp_path: Path) -> None:
     async with world(tmp_path, 1) as made:
-        await put(made.client, "/f", DATA)
-        reader = await Reader.open(made.client, "/f")
-        reader.ahead_bytes = 1
-        await reader.locate(0)
-        got = bytearray()
-        async with aclosing(reader.read()) as parts:
-            got += await anext(parts)
-            async with await Writer.append(made.client, "/f") as writer:
-                await writer.write(DATA)
-            await read_into(got, parts)
+        async with begun(made) as (_, got, _parts):
+            assert DATA.startswith(got)
+        await seen(lambda: made.datanodes[0].condition().connections == 0)
+
+
+async def test_a_file_that_grows_is_still_the_same(tmp_path: Path) -> None:
+    async with world(tmp_path, 1) as made, begun(made) as (reader, got, parts):
+        async with await Writer.append(made.client, "/f") as writer:
+            await writer.write(DATA)
+        await read_into(got, parts)
         assert got == DATA
         async with aclosing(reader.read(2 * MIB + 5, 3)) as parts:
             assert b"".join([part async for part in parts]) == DATA[2 * MIB + 5 : 2 * MIB + 8]

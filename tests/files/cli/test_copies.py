@@ -15,10 +15,14 @@ from files.cli.copies import (
     opened,
     read,
 )
-from files.cli.session import Failed
+from files.cli.session import Failed, Session
 from files.cli.spelling import Unfit
-from files.errors import OutcomeUnknown, Unreachable, Unwritable
+from files.cli.tree import Tree
+from files.errors import AlreadyExists, OutcomeUnknown, Unreachable, Unwritable
 from files.write import Writer
+from ha.conf.configuration import Configuration
+from ha.console.cluster_options import ClusterCommand
+from tests.files.world import get, put, world
 
 
 def test_a_file_has_its_name_only_when_all_of_it_is_there(tmp_path: Path) -> None:
@@ -153,3 +157,30 @@ async def test_a_file_that_may_have_been_created_is_named(
 ) -> None:
     await clean_up(None, "/a._COPYING_", failure)
     assert ("may be left" in capsys.readouterr().err) is is_said
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+async def test_a_file_that_has_come_while_another_was_copied_stays_without_f(
+    tmp_path: Path, *, overwrite: bool
+) -> None:
+    source, sink = os.pipe()
+    begun = asyncio.Event()
+    async with world(tmp_path, 1) as made:
+        place = ClusterCommand(Configuration({}, {}), "ns1", "json")
+        session = Session("fs put", place, Tree(made.client, "hdfs", "ns1"))
+
+        def note(_: int) -> None:
+            begun.set()
+
+        copy = asyncio.ensure_future(
+            copies.store_file(session, source, None, "/a", note, overwrite=overwrite)
+        )
+        os.write(sink, b"ours")
+        await begun.wait()
+        await put(made.client, "/a", b"theirs")
+        os.close(sink)
+        failure = (await asyncio.gather(copy, return_exceptions=True))[0]
+        assert isinstance(failure, AlreadyExists) is not overwrite, failure
+        assert await get(made.client, "/a") == (b"ours" if overwrite else b"theirs")
+        assert await session.tree.status("/a._COPYING_") is None
+    os.close(source)
