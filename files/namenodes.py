@@ -57,14 +57,11 @@ class _Place:
 class Namenodes:
     """The NameNodes of one nameservice, for one user; it may be used by many tasks of one loop.
 
-    ``user`` is the user that calls are for (by default, that of this process).  ``ticket`` is the
-    NameNode's own word that this process may act for that user, where the user's name is not
-    believed without one.
+    ``user`` is the user that calls are for (by default, that of this process).
     """
 
     addresses: Sequence[HostPort]
     user: str | None = None
-    ticket: str = ""
     limits: CallLimits = DEFAULT_LIMITS
     _places: list[_Place] = field(init=False)
     _current: int = 0
@@ -82,7 +79,6 @@ class Namenodes:
         *,
         nameservice: str | None = None,
         user: str | None = None,
-        ticket: str = "",
         limits: CallLimits = DEFAULT_LIMITS,
     ) -> "Namenodes":
         """Return the NameNodes that the configuration lists.
@@ -92,7 +88,7 @@ class Namenodes:
         """
         service = nameservice or topology.nameservice_of(configuration)
         known = topology.namenodes(configuration, service)
-        return cls([one.rpc for one in known], user=user, ticket=ticket, limits=limits)
+        return cls([one.rpc for one in known], user=user, limits=limits)
 
     async def __aenter__(self) -> "Namenodes":
         return self
@@ -173,7 +169,6 @@ class Namenodes:
                     user=self.user,
                     deadline_seconds=self.limits.connect_seconds,
                     client_id=self._client_id,
-                    ticket=self.ticket,
                 )
             )
             opening.add_done_callback(_is_of_no_use)

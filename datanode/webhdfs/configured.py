@@ -23,7 +23,7 @@ def data_routes(conf: Configuration, access: AccessControl | None) -> Sequence[w
     known = frozenset(str(one.rpc) for one in topology.namenodes(conf, nameservice))
     more = [*conf.get(WEB_HOSTS), conf.get(keys.HOST_NAME) or ""]
     return DataRoutes(
-        namenodes=lambda user, ticket: Namenodes.of(conf, user=user, ticket=ticket),
+        namenodes=lambda user: Namenodes.of(conf, user=user),
         nameservice=nameservice,
         known=known,
         access=access,

@@ -36,6 +36,8 @@ BODY_SECONDS: Final = 60.0
 """For the next bytes of an upload, and in all for what ``LEAST_BYTES`` a second do not explain."""
 LEAST_BYTES: Final = 1024
 _UPLOAD: Final = replace(DEFAULT_LIMITS, window_packets=16)
+_SHOWN_CHARACTERS: Final = 200
+"""Of what a caller wrote, in a line of the log."""
 _PERMISSION: Final = 0o644
 _PARAMS: Final = {
     "GET OPEN": ("getBlockLocations", "offset length buffersize"),
@@ -49,8 +51,8 @@ _PARAMS: Final = {
 """Each operation: the call whose right it needs, and its parameters."""
 _HINTS: Final = frozenset({"CREATE", "OVERWRITE", "NO_LOCAL_WRITE", "NO_LOCAL_RACK"})
 
-OpenNamenodes = Callable[[str, str], Namenodes]
-"""Returns the NameNodes of the configuration, for a user with a ticket."""
+OpenNamenodes = Callable[[str], Namenodes]
+"""Returns the NameNodes of the configuration, for a user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ class DataRoutes:
                 log.info("webhdfs.broken_off", path=request.path, why=str(error))
                 answer = refused(IO_EXCEPTION, "the body broke off, or came too slowly")
             except Exception as error:
-                log.exception("webhdfs.failed", path=request.path)
+                log.exception("webhdfs.failed", path=request.path[:_SHOWN_CHARACTERS])
                 answer = refused(refusals.RUNTIME_EXCEPTION, f"{type(error).__name__}: {error}")
             finally:
                 self._transfers -= 1
@@ -131,15 +133,10 @@ class DataRoutes:
             raise refusals.invalid_value(
                 "namenoderpcaddress", f"{address} is no NameNode of this DataNode's configuration"
             )
-        ticket = params.value_of("nnha.ticket", query) or ""
-        if not ticket and self.access is not None and self.access.policy.demands_certificates:
-            raise RemoteFault(
-                ACCESS_CONTROL,
-                "with certificates a DataNode acts for a user only with the ticket that a NameNode "
-                "gives with its redirect. → nnha fs reads and writes files without one",
-            )
+        if self.access is not None and self.access.policy.demands_certificates:
+            raise RemoteFault(ACCESS_CONTROL, refusals.NOT_WITH_CERTIFICATES)
         asked = _Asked(op, path, address or self.nameservice, params.values_of(op, row[1], query))
-        async with self.namenodes(user, ticket) as namenodes:
+        async with self.namenodes(user) as namenodes:
             match op:
                 case "OPEN":
                     return await self._open(request, asked, namenodes)

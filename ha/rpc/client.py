@@ -84,11 +84,8 @@ class RpcConnection:
         user: str | None = None,
         deadline_seconds: float,
         client_id: bytes = CLIENT_ID,
-        ticket: str = "",
     ) -> "RpcConnection":
         """Connect and say who calls (by default, the user of this process).
-
-        ``ticket`` is the server's own word that this process may call for that user.
 
         Raises:
             ConnectFailed: if there is no connection within the deadline.
@@ -108,8 +105,7 @@ class RpcConnection:
             # as one where nothing listens.
             raise errors.ConnectFailed(f"{host!r}:{port} is no address: {failure}") from failure
         wire.send(
-            packets.PREAMBLE
-            + packets.encode_context(client_id, protocol, user or own_user(), None, ticket)
+            packets.PREAMBLE + packets.encode_context(client_id, protocol, user or own_user(), None)
         )
         return cls(protocol, wire)
 

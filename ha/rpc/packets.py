@@ -157,16 +157,12 @@ def encode_call(
     return frame_of(header, which.SerializeToString(), request)
 
 
-def encode_context(
-    client_id: bytes, protocol: str, user: str, real_user: str | None, ticket: str = ""
-) -> bytes:
+def encode_context(client_id: bytes, protocol: str, user: str, real_user: str | None) -> bytes:
     """Encode the frame that names the caller; it follows the preamble and has no answer."""
     context = rpc_header_pb2.IpcConnectionContextProto(protocol=protocol)
     context.userInfo.effectiveUser = user
     if real_user is not None:
         context.userInfo.realUser = real_user
-    if ticket:
-        context.nnhaTicket = ticket
     header = _request_header(CallKey(client_id, CONTEXT_CALL_ID, NO_RETRY))
     return frame_of(header, context.SerializeToString())
 

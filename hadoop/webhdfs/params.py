@@ -108,7 +108,6 @@ PARAMS: Final[Mapping[str, Param]] = {
     "namenoderpcaddress": _text(),
     "namespacequota": _number(LONG, -1),
     "newlength": _number(None, 0),
-    "nnha.ticket": _text(),
     "noredirect": _flag(default=False),
     "offset": _number(0, 0),
     "oldsnapshotname": _text(),

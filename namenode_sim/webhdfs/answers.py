@@ -151,7 +151,7 @@ def _located(block: types.LocatedBlockProto) -> Json:
         block,
         "isCorrupt=corrupt startOffset=offset",
         block=_take(block.b, "blockId blockPoolId=poolId generationStamp numBytes"),
-        blockToken={"urlString": "AAAAAA"},  # Hadoop's spelling of a token with nothing in it
+        blockToken={"urlString": "AAAAAA"},  # none, as Hadoop spells it: DataNodes get their own
         cachedLocations=[_datanode(node) for node in _cached(block)],
         locations=[_datanode(node) for node in block.locs],
         storageTypes=_storage_types(block.storageTypes),

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Final
 
 import structlog
 from aiohttp import web
@@ -30,6 +31,9 @@ from namenode_sim.webhdfs.answers import Asked
 from namenode_sim.webhdfs.operations import Listing, NotServed, Operation, Redirect, asked_for
 
 log = structlog.get_logger()
+
+_SHOWN_CHARACTERS: Final = 200
+"""Of what a caller wrote, in a line of the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,7 @@ class WebHdfsRoutes:
         except (FsError, RemoteFault) as error:
             answer = refused(error.java_class, error.message)
         except Exception as error:
-            log.exception("webhdfs.failed", op=request.query_string)
+            log.exception("webhdfs.failed", query=request.query_string[:_SHOWN_CHARACTERS])
             answer = refused(refusals.RUNTIME_EXCEPTION, f"{type(error).__name__}: {error}")
         answer.force_close()  # its next request may have names that aiohttp does not read
         return answer
@@ -96,10 +100,7 @@ class WebHdfsRoutes:
         if not is_valid_name(asked.path):
             raise invalid_path(asked.path)
         if self.access is not None and self.access.policy.demands_certificates:
-            raise denied(
-                "in strict mode no data are read or written over WebHDFS, as a DataNode could not "
-                "prove for whom it asks: use nnha fs"
-            )
+            raise denied(refusals.NOT_WITH_CERTIFICATES)
         node = None
         if row.looks:
             info = await call("getFileInfo", src=asked.path)

@@ -51,7 +51,7 @@ class Web:
     made: World
     port: int
     session: aiohttp.ClientSession
-    asked_for: list[tuple[str, str]]
+    asked_for: list[str]
 
     async def ask(
         self, method: str, path: str, op: str, body: Body | None = None, **query: object
@@ -70,10 +70,10 @@ async def web(
     folder: Path, access: AccessControl | None = None, **limits: float
 ) -> AsyncIterator[Web]:
     async with world(folder) as made:
-        asked_for: list[tuple[str, str]] = []
+        asked_for: list[str] = []
 
-        def namenodes(user: str, ticket: str) -> Namenodes:
-            asked_for.append((user, ticket))
+        def namenodes(user: str) -> Namenodes:
+            asked_for.append(user)
             return Namenodes([made.address], user=user, limits=made.client.limits)
 
         names = frozenset({"localhost"})
@@ -104,7 +104,7 @@ async def test_a_file_goes_up_and_down(tmp_path: Path) -> None:
         more = await site.ask("POST", "/d/ä b", "APPEND", b"more")
         assert (more.status, more.body) == (200, b"")
         assert await get(site.made.client, "/d/ä b") == DATA + b"more"
-        assert {user for user, _ in site.asked_for} == {"hdfs"}
+        assert set(site.asked_for) == {"hdfs"}
 
 
 async def test_a_body_may_come_in_chunks(tmp_path: Path) -> None:
@@ -312,15 +312,14 @@ async def test_a_checksum_has_hadoops_form(tmp_path: Path) -> None:
                 assert told["bytes"][24:] == _md5(sums.ljust(64, bytes(1))).hex()
 
 
-async def test_with_certificates_a_ticket_is_needed(tmp_path: Path) -> None:
+async def test_with_certificates_data_are_refused_with_what_serves_them(tmp_path: Path) -> None:
     access = AccessControl(Mode.PERMISSIVE, target="datanode", audit=Lines())
     access.policy = replace(access.policy, mode=Mode.STRICT, certificates=True)
     async with web(tmp_path, access) as site:
         answer = await site.ask("GET", "/f", "OPEN", user__name=own_user())
         assert answer.refusal[:2] == (403, "AccessControlException")
-        assert "nnha fs" in answer.refusal[2]
-        await site.ask("GET", "/f", "OPEN", user__name=own_user(), nnha__ticket="word")
-        assert site.asked_for == [(own_user(), "word")]
+        assert answer.refusal[2].endswith("use nnha fs")
+        assert site.asked_for == []
 
 
 async def test_transfers_have_a_limit(tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ async def test_many_calls_share_a_connection_and_end_with_it() -> None:
         held.set()
 
 
-async def test_the_users_name_and_ticket_are_shown() -> None:
+async def test_the_users_name_is_shown() -> None:
     contexts: asyncio.Queue[IpcConnectionContextProto] = asyncio.Queue()
 
     async def speak(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
@@ -225,13 +225,12 @@ async def test_the_users_name_and_ticket_are_shown() -> None:
 
     async with (
         stand_in(speak) as port,
-        Namenodes([HostPort("127.0.0.1", port)], user="ann", ticket="word") as client,
+        Namenodes([HostPort("127.0.0.1", port)], user="ann") as client,
     ):
         under_way = asyncio.create_task(made(client, "/a"))
         context = await contexts.get()
         under_way.cancel()
-        assert (context.userInfo.effectiveUser, context.nnhaTicket) == ("ann", "word")
-        assert context.protocol == CLIENT_PROTOCOL
+        assert (context.userInfo.effectiveUser, context.protocol) == ("ann", CLIENT_PROTOCOL)
 
 
 def test_the_configuration_lists_them(tmp_path: Path) -> None:

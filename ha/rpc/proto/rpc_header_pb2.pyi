@@ -311,10 +311,7 @@ class IpcConnectionContextProto(_message.Message):
 
     USERINFO_FIELD_NUMBER: _builtins.int
     PROTOCOL_FIELD_NUMBER: _builtins.int
-    NNHATICKET_FIELD_NUMBER: _builtins.int
     protocol: _builtins.str
-    nnhaTicket: _builtins.str
-    """Ours: a NameNode's own word that the caller may act for this user."""
     @_builtins.property
     def userInfo(self) -> Global___UserInformationProto: ...
     def __init__(
@@ -322,11 +319,10 @@ class IpcConnectionContextProto(_message.Message):
         *,
         userInfo: Global___UserInformationProto | None = ...,
         protocol: _builtins.str | None = ...,
-        nnhaTicket: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["nnhaTicket", b"nnhaTicket", "protocol", b"protocol", "userInfo", b"userInfo"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["protocol", b"protocol", "userInfo", b"userInfo"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["nnhaTicket", b"nnhaTicket", "protocol", b"protocol", "userInfo", b"userInfo"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["protocol", b"protocol", "userInfo", b"userInfo"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

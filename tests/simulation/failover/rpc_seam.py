@@ -53,10 +53,8 @@ class Switchboard:
         user: str | None = None,
         deadline_seconds: float,
         client_id: bytes = b"",
-        ticket: str = "",
     ) -> "SimConnection":
-        """Open as RpcConnection.open does, for daemons, which show no ticket."""
-        assert not ticket
+        """Open as RpcConnection.open does."""
         here = PROCESS.get()
         assert here is not None
         accepted: asyncio.Future[Listener | None] = self.loop.create_future()
