@@ -6,6 +6,10 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 """The checkout."""
+PACKAGES: Final = (
+    "ha", "journal", "fencing", "namenode_sim", "datanode", "files", "hadoop", "spark", "deploy",
+)  # fmt: skip
+"""The product's."""
 TESTDATA: Final = Path(os.environ.get("NNHA_TESTDATA", ROOT.parent / "shared" / "testdata"))
 """Files that real Hadoop wrote; tests that read them are skipped where the folder is absent."""
 

@@ -17,22 +17,11 @@ from typing import Final
 
 import pytest
 
+from tests import PACKAGES
 from tests.needs import GIT
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-OURS: Final = (
-    "ha",
-    "journal",
-    "fencing",
-    "namenode_sim",
-    "datanode",
-    "files",
-    "hadoop",
-    "spark",
-    "deploy",
-    "tests",
-    "docs",
-)
+OURS: Final = (*PACKAGES, "tests", "docs")
 WITH_COMMENTS: Final = frozenset({".py", ".proto", ".sh", ".toml", ".yaml", ".yml"})
 ID_LISTS: Final = frozenset(
     {"docs/reference/acceptance.md", "docs/reference/invariants.md", "docs/zookeeper.md"}

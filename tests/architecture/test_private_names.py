@@ -12,19 +12,8 @@ from typing import Final
 
 import pytest
 
-from tests import ROOT
+from tests import PACKAGES, ROOT
 
-PRODUCT: Final = (
-    "ha",
-    "journal",
-    "fencing",
-    "namenode_sim",
-    "datanode",
-    "files",
-    "hadoop",
-    "spark",
-    "deploy",
-)
 REPLACING: Final = frozenset({"setattr", "object", "replacing"})
 """Calls that take a name as a text, to put something else in its place."""
 
@@ -148,7 +137,7 @@ def accesses(tree: ast.AST, of_product: Iterable[str]) -> Iterator[str]:
                 continue
             case ast.Attribute(attr=name) if name in foreign:
                 yield f"{node.lineno}: {ast.unparse(node)}"
-            case ast.ImportFrom(module=str(module)) if module.partition(".")[0] in PRODUCT:
+            case ast.ImportFrom(module=str(module)) if module.partition(".")[0] in PACKAGES:
                 taken = (alias.name for alias in node.names if is_private(alias.name))
                 yield from (f"{node.lineno}: {module}.{name}" for name in taken)
             case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)) if name in REPLACING:
@@ -158,7 +147,7 @@ def accesses(tree: ast.AST, of_product: Iterable[str]) -> Iterator[str]:
 
 @cache
 def private_names() -> frozenset[str]:
-    files = (path for name in PRODUCT for path in (ROOT / name).rglob("*.py"))
+    files = (path for name in PACKAGES for path in (ROOT / name).rglob("*.py"))
     return frozenset(
         name for path in files if "_pb2" not in path.name for name in defined(_read(path))
     )

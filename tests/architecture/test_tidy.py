@@ -12,21 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests import ROOT
+from tests import PACKAGES, ROOT
 from tests.needs import GIT
 
-PACKAGES = (
-    "ha",
-    "journal",
-    "fencing",
-    "namenode_sim",
-    "datanode",
-    "files",
-    "hadoop",
-    "spark",
-    "deploy",
-    "tests",
-)
+CHECKED = (*PACKAGES, "tests")
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 60
 SHORT_DOCSTRING = 60
@@ -61,7 +50,7 @@ def _sources() -> list[Path]:
         path
         for path in _tracked()
         if path.suffix == ".py"
-        and path.relative_to(ROOT).parts[0] in PACKAGES
+        and path.relative_to(ROOT).parts[0] in CHECKED
         and not path.stem.endswith(("_pb2", "_pb2_grpc"))
     ]
 

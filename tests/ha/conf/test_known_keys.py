@@ -16,20 +16,9 @@ from ha.conf.keys.table import KEYS
 from ha.conf.keys.unused import NOT_USED, NOT_USED_PREFIXES, RENAMED
 from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.process.client_settings import client_settings
-from tests import ROOT
+from tests import PACKAGES, ROOT
 from tests.ha.conf.configuration_page import PAGE, with_tables
 
-PACKAGES = (
-    "ha",
-    "journal",
-    "fencing",
-    "namenode_sim",
-    "datanode",
-    "files",
-    "hadoop",
-    "spark",
-    "deploy",
-)
 KEYS_FOLDER = ROOT / "ha/conf/keys"
 LOOKUPS = frozenset({"get", "raw", "require", "is_set", "where"})
 """Methods of ``Configuration``; a key's bare name counts only as an argument of one of them."""

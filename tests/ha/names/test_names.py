@@ -13,7 +13,7 @@ import pytest
 from ha.daemon import event_loop
 from ha.daemon.event_loop import PlainLoop, fast_loop
 from ha.names import BRIEFLY_SECONDS, MOST_LOOKUPS, Names, Unresolved, waited_for
-from tests import ROOT
+from tests import PACKAGES, ROOT
 
 NO_SERVER = socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
 NO_NAME = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
@@ -240,16 +240,7 @@ def test_a_loop_of_ours_runs_each_command_and_only_one_module_asks_the_resolver(
     }
     found = {
         f"{path.relative_to(ROOT)}: {hit.group()}"
-        for package in (
-            "ha",
-            "journal",
-            "fencing",
-            "hadoop",
-            "files",
-            "namenode_sim",
-            "datanode",
-            "spark",
-        )
+        for package in PACKAGES
         for path in (ROOT / package).rglob("*.py")
         for hit in asks.finditer(path.read_text())
         if str(path.relative_to(ROOT)) not in allowed
