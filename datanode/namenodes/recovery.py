@@ -19,6 +19,7 @@ from datanode.replicas.store import Store
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import RemoteFault, RpcError
 from ha.rpc.java_names import INTER_DATANODE_PROTOCOL, RECOVERY_IN_PROGRESS
+from hadoop.block_tokens import NO_TOKEN
 from hadoop.blocks import Block, BlockId, GenerationStamp
 from hadoop.proto import datanode_types_pb2 as types
 from hadoop.proto import hdfs_types_pb2 as hdfs
@@ -154,7 +155,7 @@ class Leader:
                     offset=0,
                     locs=[hdfs.DatanodeInfoProto(id=one) for one in command.nodes],
                     corrupt=False,
-                    blockToken=hdfs.TokenProto(identifier=b"", password=b"", kind="", service=""),
+                    blockToken=NO_TOKEN,
                 ),
             )
         )

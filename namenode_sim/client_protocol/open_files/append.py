@@ -99,7 +99,7 @@ def _appended(scene: Scene, file: INodeFile, *, new_block: bool) -> calls.Append
         answer.block.CopyFrom(block_locations.block_at(scene, last, -1, ()))
     elif block_locations.stage_of(scene, last) is not Stage.COMPLETE:
         starts = file.length() - last.num_bytes
-        answer.block.CopyFrom(block_locations.to_go_on_with(scene, last, starts))
+        answer.block.CopyFrom(block_locations.located_for_writing(scene, last, starts))
     return answer
 
 

@@ -27,7 +27,7 @@ from namenode_sim.edits.ops import Times
 from namenode_sim.edits.values import Block
 from namenode_sim.namespace.inode import INodeFile
 
-_ALONE = {mode: frozenset({mode}) for mode in Mode}
+_ONE_MODE = {mode: frozenset({mode}) for mode in Mode}
 _LAST = {AdminState.ENTERING_MAINTENANCE: 1, AdminState.DECOMMISSIONED: 2}
 """DataNodes to be read from behind all others (DFSUtil.ServiceComparator)."""
 
@@ -110,7 +110,9 @@ def located_block(scene: Scene, block: Block, offset: int) -> hdfs_types_pb2.Loc
     return block_at(scene, block, offset, _by_distance(scene, places), corrupt=corrupt)
 
 
-def to_go_on_with(scene: Scene, block: Block, offset: int) -> hdfs_types_pb2.LocatedBlockProto:
+def located_for_writing(
+    scene: Scene, block: Block, offset: int
+) -> hdfs_types_pb2.LocatedBlockProto:
     """Return a block with the DataNodes on which a client is to go on writing it.
 
     Those that leave service are left out where another has the block.  The bad schedule: a former
@@ -184,7 +186,7 @@ def block_at(
     keys = scene.cluster.block_keys
     if keys is not None:
         grant = Grant(
-            scene.caller.user, scene.cluster.pool, block.block_id, _ALONE[mode],
+            scene.caller.user, scene.cluster.pool, block.block_id, _ONE_MODE[mode],
             tuple(storage.type.name for _, storage in places),
             tuple(storage.uuid for _, storage in places),
         )  # fmt: skip
