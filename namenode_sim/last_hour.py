@@ -68,8 +68,8 @@ def quantile(share: float, counts: Sequence[tuple[float, float]]) -> float | Non
     return None
 
 
-class LastHour:
-    """The newest samples; ``read`` gives the totals at the moment, on the loop."""
+class HourRecorder:
+    """Keeps the newest samples; ``read`` gives the totals at the moment, on the loop."""
 
     def __init__(
         self, read: Callable[[], Totals], clock: Callable[[], float] = time.monotonic

@@ -223,6 +223,7 @@ class DataNode:
             "data_port": joined.identity.data_port if joined else None,
             "replicas": len(joined.store) if joined else None,
             "failed_volumes": self.condition().failed_paths,
+            "block_tokens": joined.access.is_on if joined else None,
         }
 
     def trouble(self) -> str | None:

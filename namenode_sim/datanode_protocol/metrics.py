@@ -19,6 +19,9 @@ from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.usage import Use
 
 DATANODES = Gauge("nnha_datanodes", "DataNodes that have registered", ["state"])
+TOKENS_ASKED = Gauge(
+    "nnha_block_tokens_asked", "1 if DataNodes are to ask for block tokens, 0 if not"
+)
 LEAVING = Gauge(
     "nnha_datanodes_out_of_service", "DataNodes that leave or have left service, dead ones as well"
 )
@@ -113,6 +116,7 @@ def measure(cluster: Cluster, liveness: LivenessRules, now: float) -> None:
     DATANODES.labels("stale").set(stale)
     retired = sum(node.is_retired for node in nodes)
     DATANODES.labels("dead").set(len(nodes) - len(alive) - retired)
+    TOKENS_ASKED.set(cluster.block_keys is not None and cluster.tokens_asked)
     LEAVING.set(sum(node.admin is not AdminState.NORMAL for node in nodes))
     for state in AdminState:
         count = sum(node.admin is state for node in nodes)

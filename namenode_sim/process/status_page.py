@@ -13,7 +13,7 @@ from ha.rpc.java_names import CLIENT_PROTOCOL
 from ha.rpc.metrics import METERS
 from journal.links.metrics import APPEND_SECONDS
 from namenode_sim.checkpoint.standby import StandbyCheckpointer
-from namenode_sim.last_hour import LastHour, Totals
+from namenode_sim.last_hour import HourRecorder, Totals
 from namenode_sim.metrics import TAIL_LAG_SECONDS, TAIL_LAG_TRANSACTIONS
 from namenode_sim.process.ha_service import NameNodeHaService
 from namenode_sim.process.jmx import NameNodeBeans
@@ -96,7 +96,7 @@ class StatusPage:
         checkpoints: StandbyCheckpointer | None = None,
     ) -> None:
         self.jmx = beans.page
-        self.hour = LastHour(self._totals)
+        self.hour = HourRecorder(self._totals)
         self.last_hour = self.hour.as_json
         self._place = place
         self._namenode = namenode

@@ -6,7 +6,14 @@ from math import inf
 
 import pytest
 
-from namenode_sim.last_hour import EVERY_SECONDS, MOST_SAMPLES, LastHour, Totals, quantile, sample
+from namenode_sim.last_hour import (
+    EVERY_SECONDS,
+    MOST_SAMPLES,
+    HourRecorder,
+    Totals,
+    quantile,
+    sample,
+)
 
 COMMITS = ((0.001, 10.0), (0.01, 90.0), (inf, 100.0))
 BEFORE = Totals(100.0, "active", 1000, 500, ((0.001, 0.0), (0.01, 0.0), (inf, 0.0)), None, 3)
@@ -64,7 +71,7 @@ async def test_a_figure_that_cannot_be_read_ends_nothing() -> None:
         asked.set()
         raise RuntimeError("no figures")
 
-    running = asyncio.create_task(LastHour(broken).run())
+    running = asyncio.create_task(HourRecorder(broken).run())
     async with asyncio.timeout(5):
         await asked.wait()
         await asyncio.sleep(0)
@@ -74,7 +81,7 @@ async def test_a_figure_that_cannot_be_read_ends_nothing() -> None:
 
 def test_the_ring_keeps_an_hour_with_ages_by_its_own_clock() -> None:
     now = 0.0
-    hour = LastHour(lambda: replace(BEFORE, at=now, edits=int(now)), lambda: now)
+    hour = HourRecorder(lambda: replace(BEFORE, at=now, edits=int(now)), lambda: now)
     hour.take()
     assert hour.as_json()["samples"] == []
     for number in range(1, MOST_SAMPLES + 3):

@@ -4,13 +4,16 @@ from random import Random
 from typing import Final
 
 import pytest
+from prometheus_client import REGISTRY
 
 from hadoop import block_tokens
 from hadoop.block_tokens import NO_KEYS
 from hadoop.proto.block_tokens_pb2 import ExportedBlockKeysProto
 from namenode_sim.blocks.state import BlockState
+from namenode_sim.datanode_protocol import metrics
 from namenode_sim.datanode_protocol.block_keys import new_keys
 from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.datanodes.liveness import LivenessRules
 from namenode_sim.datanodes.model import DatanodeId, Node
 
 NOW: Final = 1_700_000_000_000
@@ -37,6 +40,16 @@ def current(keys: ExportedBlockKeysProto | None) -> int | None:
         return None
     assert keys.isBlockTokenEnabled or keys == NO_KEYS
     return keys.currentKey.keyId
+
+
+def shown(cluster: Cluster) -> float | None:
+    metrics.measure(cluster, LivenessRules(), 0.0)
+    return REGISTRY.get_sample_value("nnha_block_tokens_asked")
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_whether_they_are_asked_for_is_a_metric(*, is_on: bool) -> None:
+    assert shown(a_cluster(is_on=is_on)) == is_on
 
 
 def test_a_datanode_is_sent_each_key_once_and_all_when_it_registers() -> None:
@@ -70,6 +83,7 @@ def test_one_of_hadoops_datanodes_ends_them_for_all() -> None:
     assert current(new_keys(cluster, a_node(HADOOPS, "n2"), NOW, anew=True)) == 0
     assert not cluster.tokens_asked
     assert cluster.block_keys is not None  # for those that have not heard it yet
+    assert shown(cluster) == 0
     told = [
         current(new_keys(cluster, ours, NOW)),
         current(new_keys(cluster, ours, NOW + 2 * HOUR)),

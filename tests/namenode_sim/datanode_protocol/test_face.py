@@ -60,6 +60,7 @@ async def test_a_datanode_asks_for_tokens_of_all_its_namenodes(
         await seen(lambda: node.status()["obeyed"] == "nn1")
         for ring in rings:
             assert await tokens_work(node, ring)
+        assert node.status()["block_tokens"] is True
         # An interval later each signs with its next key, which is sent with a heartbeat.
         for number, ring in enumerate(rings):
             old = replace(ring, rolled_ms=now_ms - 2 * 10**7)
