@@ -25,15 +25,27 @@ QOP: Final = {
 """Quality of protection in the words of RFC 2831."""
 
 
+SASL_EXCEPTION: Final = "javax.security.sasl.SaslException"
+
+
 class SaslFailure(Exception):
     """A peer's token proves nothing.
 
     ``str`` is for the audit log.  ``public`` is what the peer may read: no text of GSS, no names.
+    ``java_class`` is the exception by which Java's clients decide what to do next: a standby's
+    sends them to the next NameNode.
     """
 
-    def __init__(self, reason: str, *, public: str = "authentication failed") -> None:
+    def __init__(
+        self,
+        reason: str,
+        *,
+        public: str = "authentication failed",
+        java_class: str = SASL_EXCEPTION,
+    ) -> None:
         super().__init__(reason)
         self.public = public
+        self.java_class = java_class
 
 
 class Layer(Protocol):
