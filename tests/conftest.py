@@ -14,6 +14,8 @@ import structlog
 
 from ha.daemon.event_loop import PlainLoop, fast_loop, uvloop_installed
 from ha.security import own_tls
+from tests.ha.security.kdc import Kdc, running_kdc
+from tests.needs import KDC
 
 KEPT_LINES = 40
 LONGEST = (
@@ -119,3 +121,14 @@ def pytest_runtest_makereport(
     if report.failed:
         report.sections = [(name, tail(text)) for name, text in report.sections]
     return report
+
+
+@pytest.fixture(scope="session")
+def realm(tmp_path_factory: pytest.TempPathFactory) -> Generator[Kdc]:
+    """Run a KDC with alice, bob and the services on localhost; this process is in its realm."""
+    if not KDC.here:
+        KDC.skip()
+    with running_kdc(tmp_path_factory.mktemp("kdc")) as kdc, pytest.MonkeyPatch.context() as patch:
+        for name, value in kdc.environment.items():
+            patch.setenv(name, value)
+        yield kdc

@@ -190,6 +190,14 @@ NAMESPACES: Final = Need("network namespaces", cache(network.lacking))
 PURE_SASL: Final = Need(
     "pure-sasl", partial(_packages, "pip install -r tests/sasl.txt", "puresasl")
 )
+KDC: Final = Need(
+    "a KDC",
+    partial(
+        _commands,
+        "apt-get install krb5-kdc krb5-admin-server krb5-user",
+        "krb5kdc", "kdb5_util", "kadmin.local", "kinit",
+    ),
+)  # fmt: skip
 _PACKAGES: Final = {
     "nc.openbsd": "netcat-openbsd", "nc.traditional": "netcat-traditional", "ncat": "ncat",
     "busybox": "busybox", "zsh": "zsh", "tcsh": "tcsh", "fish": "fish", "sh": "dash",
@@ -220,6 +228,7 @@ NEEDS: Final = {
         OTHER_USER,
         NAMESPACES,
         PURE_SASL,
+        KDC,
         CHROMIUM,
     )
 }

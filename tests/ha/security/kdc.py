@@ -1,0 +1,141 @@
+"""A Kerberos realm of its own on loopback: MIT's krb5kdc in a folder, without root."""
+
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from deploy.local.cluster.ports import free_ports
+from deploy.local.cluster.processes import wait_until
+from tests.needs import SEARCHED
+
+REALM: Final = "NNHA.TEST"
+START_SECONDS: Final = 30.0
+PRINCIPALS: Final = ("nn/localhost", "jn/localhost", "dn/localhost", "alice", "bob")
+
+_KRB5: Final = """\
+[libdefaults]
+ default_realm = {realm}
+ rdns = false
+ dns_canonicalize_hostname = false
+ dns_lookup_kdc = false
+ dns_lookup_realm = false
+ udp_preference_limit = 1
+ ticket_lifetime = {ticket_lifetime}
+ forwardable = true
+[realms]
+ {realm} = {{
+  kdc = 127.0.0.1:{port}
+ }}
+[domain_realm]
+ localhost = {realm}
+"""
+_KDC: Final = """\
+[kdcdefaults]
+ kdc_listen = 127.0.0.1:{port}
+ kdc_tcp_listen = 127.0.0.1:{port}
+[realms]
+ {realm} = {{
+  database_name = {folder}/principal
+  key_stash_file = {folder}/stash
+  acl_file = {folder}/kadm5.acl
+  max_life = 2h
+  supported_enctypes = aes256-cts-hmac-sha1-96:normal aes128-cts-hmac-sha1-96:normal
+ }}
+[logging]
+ kdc = FILE:{folder}/kdc.log
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Kdc:
+    """A running KDC; ``environment`` makes Kerberos programs use it."""
+
+    folder: Path
+    environment: Mapping[str, str]
+
+    @property
+    def krb5_conf(self) -> Path:
+        return self.folder / "krb5.conf"
+
+    def keytab(self, name: str) -> Path:
+        """Return the file with a principal's keys."""
+        return self.folder / f"{name.replace('/', '_')}.keytab"
+
+    def make(self, *names: str) -> None:
+        """Make principals, each with a keytab."""
+        self._admin(
+            *(f"addprinc -randkey {name}" for name in names),
+            *(f"ktadd -k {self.keytab(name)} {name}" for name in names),
+        )
+
+    def renew_keys(self, name: str) -> None:
+        """Give a principal new keys, and replace its keytab."""
+        path = self.keytab(name)
+        new = path.with_suffix(".new")
+        self._admin(f"ktadd -k {new} {name}")
+        new.rename(path)
+
+    def kinit(self, name: str) -> Path:
+        """Fetch a person's ticket; return the file of the ticket cache."""
+        cache = self.folder / f"{name.replace('/', '_')}.cache"
+        self._run("kinit", "-k", "-t", str(self.keytab(name)), "-c", str(cache), name)
+        return cache
+
+    def _admin(self, *lines: str) -> None:
+        self._run("kadmin.local", text="".join(f"{line}\n" for line in lines))
+
+    def _run(self, *command: str, text: str = "") -> None:
+        program = shutil.which(command[0], path=SEARCHED)
+        assert program is not None
+        done = subprocess.run(
+            [program, *command[1:]],
+            input=text,
+            env={**os.environ, **self.environment},
+            capture_output=True,
+            text=True,
+            timeout=START_SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+
+
+@contextmanager
+def running_kdc(folder: Path, *, ticket_lifetime: str = "1h") -> Iterator[Kdc]:
+    folder.mkdir(parents=True, exist_ok=True)
+    (port,) = free_ports(1)
+    words = {"realm": REALM, "folder": folder, "port": port, "ticket_lifetime": ticket_lifetime}
+    (folder / "krb5.conf").write_text(_KRB5.format(**words))
+    (folder / "kdc.conf").write_text(_KDC.format(**words))
+    environment = {
+        "KRB5_CONFIG": str(folder / "krb5.conf"),
+        "KRB5_KDC_PROFILE": str(folder / "kdc.conf"),
+    }
+    kdc = Kdc(folder, environment)
+    kdc._run("kdb5_util", "create", "-s", "-P", "of the test", "-r", REALM)
+    program = shutil.which("krb5kdc", path=SEARCHED)
+    assert program is not None
+    with subprocess.Popen(
+        [program, "-n"], env={**os.environ, **environment}, stdout=subprocess.DEVNULL
+    ) as process:
+        try:
+            _await_port(port)
+            kdc.make(*PRINCIPALS)
+            yield kdc
+        finally:
+            process.kill()
+
+
+def _await_port(port: int) -> None:
+    def answers() -> bool:
+        with suppress(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=START_SECONDS).close()
+            return True
+        return False
+
+    wait_until(answers, what="the KDC", deadline_seconds=START_SECONDS)
