@@ -47,6 +47,7 @@ def hdfs_site(layout: Layout) -> dict[str, str]:
         "dfs.namenode.safemode.extension": "1000",
         "nnha.web.http-address": f"{HOST}:{layout.web}",
         "nnha.web.url": layout.web_url,
+        "nnha.zkfc.session.dir": str(layout.directory / "tmp" / "zkfc"),
     }
     if layout.datanodes:
         # With three DataNodes none can take the place of one that died in a pipeline; clients give

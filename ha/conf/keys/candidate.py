@@ -36,6 +36,15 @@ THREAD_DUMP_DIR = Key(
     "where thread dumps of an ill NameNode are kept, the newest 10; not set: in the log",
 )
 
+SESSION_DIR = Key(
+    "nnha.zkfc.session.dir",
+    optional_text,
+    "",
+    _NN,
+    "where the controller's ZooKeeper session is kept for its next start, if its whole service is "
+    "killed; not set: systemd's RUNTIME_DIRECTORY, else a folder of this user in /dev/shm",
+)
+
 END_SUPERSEDED = Key(
     "nnha.zkfc.end-superseded",
     flag,

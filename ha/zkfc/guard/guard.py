@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final
 
 import structlog
@@ -100,8 +100,8 @@ class Guard:
                 return
 
 
-def end_process(stalled: Stalled, *, namenode: str, end_sessions: Callable[[], None]) -> None:
-    """End the sessions, so that the lock goes at once, and then the process.
+def end_process(stalled: Stalled, *, namenode: str, give_up: Sequence[Callable[[], None]]) -> None:
+    """Give the sessions up, so that the lock goes at once, and then end the process.
 
     Nothing here waits for longer than LAST_SECONDS: what the event loop hangs in (a full pipe
     behind the log, a lock) may keep us, too.  Then the lock goes with the session's timeout.
@@ -109,7 +109,7 @@ def end_process(stalled: Stalled, *, namenode: str, end_sessions: Callable[[], N
     where = _stack_of_main_thread()
     works = [
         threading.Thread(target=work, daemon=True)
-        for work in (end_sessions, lambda: _tell(stalled, namenode, where))
+        for work in (*give_up, lambda: _tell(stalled, namenode, where))
     ]
     for work in works:
         work.start()

@@ -50,6 +50,7 @@ from ha.zkfc.guard.guard import Guard, end_process
 from ha.zkfc.pages.gauges import publish_readings
 from ha.zkfc.process import format_zk as process_format_zk
 from ha.zkfc.process.controller import Controller, ElectionImpossible
+from ha.zkfc.process.kept_session import KeptSession
 from ha.zkfc.process.open_znodes import refuse_open_znodes
 from ha.zkfc.process.supervisor import supervise
 from ha.zkfc.process.wait_for_zookeeper import BoardAfter, ZooKeeperWait
@@ -240,7 +241,7 @@ async def _serve(
     access: AccessControl,
     stop: asyncio.Event,
     ticket: SessionTicket | None,
-    keep: KeepTicket,
+    note: KeepTicket,
 ) -> None:
     zookeeper, own = settings.zookeeper, settings.own
     node = f"{own.nameservice}.{own.namenode}"
@@ -249,6 +250,7 @@ async def _serve(
     except ConfigurationError as failure:
         raise ExitWith(NO_FENCER, f"Fencing is not usable. {failure}") from failure
     sessions = OpenSessions()
+    kept = KeptSession(settings.session_dir, node, f"{zookeeper.hosts}{zookeeper.scope}", note)
     contact = ZooKeeperWait(zookeeper, node)
     spares = SpareConnections(
         SpareConnection(lambda: own.service, HA_SERVICE_PROTOCOL),
@@ -260,8 +262,8 @@ async def _serve(
             zookeeper,
             post,
             on_release=released,
-            ticket=ticket,
-            keep_ticket=keep,
+            ticket=ticket or kept.take(),
+            keep_ticket=kept.keep,
             open_session=sessions.open,
         ),
         board=lambda tell: BoardAfter(
@@ -285,7 +287,7 @@ async def _serve(
     guard = Guard(
         controller.duties,
         session_seconds=lambda: _session_seconds(controller, zookeeper),
-        end=partial(end_process, namenode=own.namenode, end_sessions=sessions.end_all),
+        end=partial(end_process, namenode=own.namenode, give_up=(kept.forget, sessions.end_all)),
     )
     try:
         async with _beside(*meanwhile), guard.watching():

@@ -18,10 +18,10 @@ from ha.conf.own_user import own_user
 from ha.conf.topology import NameNodeAddress, local_namenode, namenodes
 from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
 from ha.health.core import HealthSettings
+from ha.security.access_list import NOBODY, AccessList
 from ha.zkfc.candidacy.eligibility import Rank
 from ha.zkfc.candidacy.flapping import FlapSettings
 from ha.zkfc.candidacy.state import BackOff
-from ha.zkfc.settings.access_list import NOBODY, AccessList
 from ha.zkfc.witness.core import WitnessSettings
 
 PROBES_PER_LIMIT = 8
@@ -61,6 +61,8 @@ class ZkfcSettings:
     pid_file: Path | None = None
     """Of the local NameNode, where its process is watched."""
     thread_dump: DumpSettings = field(default_factory=DumpSettings)
+    session_dir: Path | None = None
+    """Where our session is kept for a controller after us; None: the default folder."""
     fencing: Mapping[str, FencingPlan] = field(default_factory=lambda: {"": FencingPlan()})
     """By NameNode id; the empty id is for a target that the configuration does not know."""
     bind_host: str
@@ -174,6 +176,7 @@ def zkfc_settings(conf: Configuration) -> ZkfcSettings:
             timeout_seconds=conf.get(keys.ZKFC_THREAD_DUMP_TIMEOUT),
             directory=_path(conf.get(keys_candidate.THREAD_DUMP_DIR, **scope)),
         ),
+        session_dir=_path(conf.get(keys_candidate.SESSION_DIR, **scope)),
         bind_host=required_door(conf, keys.ZKFC_PORT, **scope).host,
         new_active_timeout_seconds=conf.get(keys.NEW_ACTIVE_TIMEOUT),
         graceful_fence_timeout_seconds=conf.get(keys.GRACEFUL_FENCE_TIMEOUT),

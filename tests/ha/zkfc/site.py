@@ -43,6 +43,7 @@ class Site:
             f"nnha.zkfc.http-address.{ns}.nn1": f"127.0.0.1:{self.http_port}",
             f"ha.zookeeper.quorum.{ns}": zookeeper,
             "ha.health-monitor.check-interval.ms": "50",
+            "nnha.zkfc.session.dir": str(self.directory / "session"),
             "ha.zookeeper.session-timeout.ms": "5000",
         }
 

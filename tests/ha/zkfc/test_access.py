@@ -9,10 +9,10 @@ import pytest
 
 from ha.conf.configuration import load_configuration
 from ha.conf.topology import HostPort
+from ha.security.access_list import AccessList, groups_here
 from ha.service.errors import AccessDenied
 from ha.service.model import ServiceState
 from ha.service.zkfc_client import ZkfcClient
-from ha.zkfc.settings.access_list import AccessList, groups_here
 from ha.zkfc.settings.settings import ZkfcSettings, zkfc_settings
 from tests.ha.zkfc.zkfc_world import Node, World, Worlds
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -118,6 +119,68 @@ async def test_the_lock_of_a_killed_controller_goes_with_its_namenode(
         os.kill(worker, signal.SIGKILL)
         async with asyncio.timeout(EARLY_SECONDS):
             await made.until_owner(None)
+
+
+async def kill_whole_service(made: Supervised) -> None:
+    """Kill the parent and, by the kernel, its child; wait until neither has a thread left."""
+    (worker,) = await children_of(made.parent.pid)
+    watched = os.pidfd_open(worker)
+    try:
+        made.parent.kill()
+        await made.parent.wait()
+        assert await asyncio.to_thread(select.select, [watched], [], [], DEADLINE_SECONDS)
+    finally:
+        os.close(watched)
+
+
+@pytest.mark.zookeeper
+async def test_a_service_killed_with_its_supervisor_is_back_with_its_lock(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    async with supervised(zookeeper, tmp_path) as made, asyncio.timeout(DEADLINE_SECONDS):
+        owner, seen = await made.owner(), len(made.namenode.seen)
+        await kill_whole_service(made)
+        async with started_again(made) as again:
+            await until(lambda: len(made.namenode.seen) > seen, "promoted again")
+            assert await made.owner() == owner
+            assert "standby by ZKFC" not in made.namenode.seen
+            again.terminate()
+            await asyncio.wait_for(again.wait(), DEADLINE_SECONDS)
+        assert await made.owner() is None
+        assert (
+            list((made.site.directory / "session").iterdir()) == []
+        )  # it was closed: none is left
+
+
+@pytest.mark.zookeeper
+async def test_the_lock_of_a_killed_service_goes_where_its_namenode_is_gone_too(
+    zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    async with supervised(zookeeper, tmp_path) as made, asyncio.timeout(DEADLINE_SECONDS):
+        os.kill(await made.worker(), signal.SIGSTOP)
+        await made.namenode.die()
+        await kill_whole_service(made)
+        assert await made.owner() is not None
+        async with started_again(made):
+            async with asyncio.timeout(EARLY_SECONDS):
+                await made.until_owner(None)
+
+
+async def children_of(pid: int) -> list[int]:
+    text = await asyncio.to_thread(Path(f"/proc/{pid}/task/{pid}/children").read_text)
+    return [int(one) for one in text.split()]
+
+
+@asynccontextmanager
+async def started_again(made: Supervised) -> AsyncIterator[asyncio.subprocess.Process]:
+    parent = await made.site.begin("--supervised")
+    gathering = asyncio.create_task(parent.communicate())
+    try:
+        yield parent
+    finally:
+        if parent.returncode is None:
+            parent.kill()
+        await asyncio.wait({gathering})
 
 
 @pytest.mark.zookeeper
