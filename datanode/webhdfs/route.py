@@ -36,7 +36,6 @@ BODY_SECONDS: Final = 60.0
 """For the next bytes of an upload, and in all for what ``LEAST_BYTES`` a second do not explain."""
 LEAST_BYTES: Final = 1024
 _UPLOAD: Final = replace(DEFAULT_LIMITS, window_packets=16)
-_SHOWN_CHARACTERS: Final = 200
 """Of what a caller wrote, in a line of the log."""
 _PERMISSION: Final = 0o644
 _PARAMS: Final = {
@@ -104,10 +103,12 @@ class DataRoutes:
             except (FilesError, RemoteFault) as error:
                 answer = _refusal(error)
             except (ConnectionError, ClientPayloadError, TimeoutError) as error:
-                log.info("webhdfs.broken_off", path=request.path, why=str(error))
+                log.info(
+                    "webhdfs.broken_off", peer=request.remote, path=request.path, why=str(error)
+                )
                 answer = refused(IO_EXCEPTION, "the body broke off, or came too slowly")
             except Exception as error:
-                log.exception("webhdfs.failed", path=request.path[:_SHOWN_CHARACTERS])
+                log.exception("webhdfs.failed", peer=request.remote, path=request.path)
                 answer = refused(refusals.RUNTIME_EXCEPTION, f"{type(error).__name__}: {error}")
             finally:
                 self._transfers -= 1
@@ -174,7 +175,7 @@ class DataRoutes:
                 is_whole = True
             finally:
                 if not is_whole and request.transport is not None:
-                    log.warning("webhdfs.download_cut_off", path=asked.path)
+                    log.warning("webhdfs.download_cut_off", peer=request.remote, path=asked.path)
                     request.transport.abort()
         return answer
 
@@ -199,7 +200,7 @@ class DataRoutes:
             block_size=values["blocksize"] or 0,
             limits=_UPLOAD,
         )
-        async with _ended_by(writer.discard, asked.path):
+        async with _ended_by(writer.discard, request.remote, asked.path):
             await self._take_in(request, writer)
             await writer.close()
         where = f"hdfs://{asked.address}{quote(asked.path)}"
@@ -210,7 +211,7 @@ class DataRoutes:
     ) -> web.Response:
         """Take in bytes behind a file's end; if that fails, it is closed with those that came."""
         writer = await Writer.append(namenodes, asked.path, limits=_UPLOAD)
-        async with _ended_by(writer.close, asked.path):
+        async with _ended_by(writer.close, request.remote, asked.path):
             await self._take_in(request, writer)
             await writer.close()
         return web.Response(headers=HEADERS)
@@ -233,17 +234,19 @@ class DataRoutes:
 
 
 @asynccontextmanager
-async def _ended_by(ending: Callable[[], Awaitable[None]], path: str) -> AsyncIterator[None]:
+async def _ended_by(
+    ending: Callable[[], Awaitable[None]], peer: str | None, path: str
+) -> AsyncIterator[None]:
     """Bring an upload that fails to its end, whatever it fails by."""
     try:
         yield
     except BaseException as failure:
-        log.warning("webhdfs.upload_failed", path=path, why=str(failure))
+        log.warning("webhdfs.upload_failed", peer=peer, path=path, why=str(failure))
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 await ending()
         except (FilesError, TimeoutError) as problem:
-            log.warning("webhdfs.upload_left", path=path, why=str(problem))
+            log.warning("webhdfs.upload_left", peer=peer, path=path, why=str(problem))
         raise
 
 

@@ -1,12 +1,23 @@
-"""Bounds how many lines a minute each library, and each warning, may write into a daemon's log."""
+"""Bounds what libraries, warnings, and strangers may write into a daemon's log.
+
+A line that names a caller, by one of the fields ``CALLER_FIELDS``, may be one that a stranger can
+cause as often as it likes, with words of its own.  It is cut, and each caller has few of them: so
+one caller fills no disk, and hides no other's.  What is not written is counted, and the count is
+logged once a minute.
+"""
 
 import logging
 import threading
 import time
-from collections.abc import Callable, MutableMapping
+from collections import Counter
+from collections.abc import Callable, Hashable, MutableMapping
 from typing import Any, Final
 
+import prometheus_client
 import structlog
+
+from ha.security.audit import Later, call_later
+from ha.security.caller import network_of
 
 log = structlog.get_logger()
 
@@ -14,42 +25,125 @@ LINES_A_MINUTE: Final = 10
 """Of one library and level.  kazoo writes twenty a second while ZooKeeper is away."""
 WARNINGS_A_MINUTE: Final = 20
 """Of one event of our own: while a peer is away each of its clients tries again and again."""
+CALLERS_LINES_A_MINUTE: Final = 20
+"""Of one event and caller."""
+LINES_OF_A_CALLER: Final = 60
+"""Of all its events, in a minute."""
+MOST_CALLERS: Final = 128
+"""In a minute; those that come later share the lines of one."""
+MAX_CHARACTERS: Final = 500
+"""Of one value in a caller's line, or in a library's."""
+MAX_NAME_CHARACTERS: Final = 100
+MAX_TRACEBACK_CHARACTERS: Final = 8000
+CALLER_FIELDS: Final = ("uid", "caller", "peer", "host", "asked_by")
+"""The first that a line has names its caller."""
 _MINUTE_SECONDS: Final = 60.0
+_OTHERS: Final = "others"
+_MOST_OF: Final = {"user": MAX_NAME_CHARACTERS, "exception": MAX_TRACEBACK_CHARACTERS}
+
+DROPPED = prometheus_client.Counter(
+    "nnha_log_lines_dropped", "Lines that were too many of their kind, or of their caller", ["of"]
+)
 
 
 class LineLimit:
-    """Drops what a library writes beyond its lines of a minute, and says later how many it were."""
+    """Drops lines beyond those of a minute, and says afterwards how many they were."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        later: Later = call_later,
+    ) -> None:
+        """Call ``later`` with the seconds until what was dropped is to be said, and how."""
         self._clock = clock
+        self._later = later
         self._lock = threading.Lock()
-        self._windows: dict[tuple[str, int], tuple[float, int]] = {}
+        self._began = -_MINUTE_SECONDS
+        self._lines: Counter[Hashable] = Counter()
+        self._callers: set[Hashable] = set()
+        self._dropped: Counter[str] = Counter()
 
     def __call__(self, record: logging.LogRecord) -> bool:
-        """Return whether to write this line."""
-        return self._admit(record.name.partition(".")[0], record.levelno, LINES_A_MINUTE)
+        """Return whether to write this line of a library."""
+        library = record.name.partition(".")[0]
+        return self._admit(library, (((library, record.levelno), LINES_A_MINUTE),))
 
     def of_own(
         self, _logger: object, _method: str, event: MutableMapping[str, Any]
     ) -> MutableMapping[str, Any]:
-        """Drop a warning of our own that comes too often; for structlog.
+        """Drop a line of our own that comes too often; for structlog.
 
         Audit lines are bounded by caller (``ha.security.audit_rate``), and not here.
         """
         name = str(event["event"])
-        limited = event["level"] == "warning" and not name.startswith("audit")
-        if limited and not self._admit(name, logging.WARNING, WARNINGS_A_MINUTE):
+        if name.startswith("audit"):
+            return event
+        limits: tuple[tuple[Hashable, int], ...] = ()
+        if (caller := caller_in(event)) is not None:
+            caller = self._known(caller)
+            limits = (((caller, name), CALLERS_LINES_A_MINUTE), ((caller,), LINES_OF_A_CALLER))
+        elif event["level"] == "warning":
+            limits = (((name,), WARNINGS_A_MINUTE),)
+        if limits and not self._admit(name, limits):
             raise structlog.DropEvent
         return event
 
-    def _admit(self, name: str, level: int, most: int) -> bool:
-        key, now = (name, level), self._clock()
+    def say(self) -> None:
+        """Log how many lines were dropped, if their minute is over."""
+        now = self._clock()
         with self._lock:
-            began, lines = self._windows.get(key, (now, 0))
-            ended = now - began >= _MINUTE_SECONDS
-            self._windows[key] = (now, 1) if ended else (began, lines + 1)
-            written = ended or lines < most
-        if ended and lines > most:
-            dropped, seconds = lines - most, round(now - began)
-            log.warning("log.lines_dropped", of=name, lines=dropped, seconds=seconds)
-        return written
+            seconds = round(now - self._began)
+            dropped = self._begin_minute(now)
+        for name, lines in dropped.items():
+            log.warning("log.lines_dropped", of=name, lines=lines, seconds=seconds)
+
+    def _known(self, caller: Hashable) -> Hashable:
+        self.say()
+        with self._lock:
+            if len(self._callers) >= MOST_CALLERS and caller not in self._callers:
+                return _OTHERS
+            self._callers.add(caller)
+        return caller
+
+    def _admit(self, name: str, limits: tuple[tuple[Hashable, int], ...]) -> bool:
+        self.say()
+        with self._lock:
+            if all(self._lines[kind] < most for kind, most in limits):
+                self._lines.update(kind for kind, _ in limits)
+                return True
+            is_first = not self._dropped
+            self._dropped[name] += 1
+            left = self._began + _MINUTE_SECONDS - self._clock()
+        DROPPED.labels(name).inc()
+        if is_first:
+            self._later(left, self.say)
+        return False
+
+    def _begin_minute(self, now: float) -> Counter[str]:
+        """Return what was dropped in the minute that is over; nothing while it runs."""
+        if now - self._began < _MINUTE_SECONDS:
+            return Counter()
+        dropped, self._dropped = self._dropped, Counter()
+        self._began = now
+        self._lines.clear()
+        self._callers.clear()
+        return dropped
+
+
+def caller_in(event: MutableMapping[str, Any]) -> Hashable:
+    """Return the caller that a line names: a uid, or the network of an address; None: none."""
+    for field in CALLER_FIELDS:
+        if (named := event.get(field)) is not None:
+            return named if field in ("uid", "caller") else network_of(str(named))
+    return None
+
+
+def cut(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Cut the values of a line that names a caller, or that a library wrote; for structlog."""
+    if "logger" not in event and caller_in(event) is None:
+        return event
+    for name, value in event.items():
+        most = _MOST_OF.get(name, MAX_CHARACTERS)
+        if name != "exc_info" and len(text := str(value)) > most:
+            event[name] = f"{text[:most]}... ({len(text) - most} more)"
+    return event

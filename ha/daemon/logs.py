@@ -9,7 +9,7 @@ from typing import Any, Final, TextIO, cast
 import structlog
 from prometheus_client import Counter
 
-from ha.daemon.log_limit import LineLimit
+from ha.daemon.log_limit import LineLimit, cut
 from ha.daemon.stderr import LossyStream, sturdy_stderr
 from ha.security.audit_text import escaped
 
@@ -60,13 +60,15 @@ def configure_logging(
         [] if text else [structlog.processors.format_exc_info]
     )
     structlog.configure(
-        processors=[*shared, LineLimit().of_own, *tracebacks, *safe, _in_order, renderer],
+        processors=[*shared, LineLimit().of_own, *tracebacks, cut, *safe, _in_order, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=structlog.WriteLoggerFactory(file=cast("TextIO", stream)),
         cache_logger_on_first_use=False,
     )
     _route_standard_logging(
-        stream, [*shared, structlog.stdlib.ExtraAdder()], [*tracebacks, *safe, _in_order, renderer]
+        stream,
+        [*shared, structlog.stdlib.ExtraAdder()],
+        [*tracebacks, cut, *safe, _in_order, renderer],
     )
     logging.getLogger().setLevel(_LEVELS[libraries])
 

@@ -203,7 +203,7 @@ class ServerConnection(asyncio.Protocol):
         try:
             self._thread.begin(shared, asked)
         except (OSError, RuntimeError) as full:
-            log.warning("rpc.thread_not_begun", host=self.host, because=str(full))
+            log.warning("rpc.thread_not_begun", **self._named(), because=str(full))
             self._unanswered = 1
             self._leave_thread(meters)
             return False
@@ -230,7 +230,7 @@ class ServerConnection(asyncio.Protocol):
     def abort(self, cause: str) -> None:
         """Close now; nothing unsent is sent."""
         if self._transport is not None:
-            log.info("rpc.connection.aborted", host=self.host, user=self.who.user, cause=cause)
+            log.info("rpc.connection.aborted", **self._named(), cause=cause)
             self._transport.abort()
 
     def give_way(self) -> None:
@@ -261,6 +261,11 @@ class ServerConnection(asyncio.Protocol):
                 return None
 
     # Our own.
+
+    def _named(self) -> dict[str, object]:
+        """Return who is at the other end, for a log line."""
+        uid = None if self.caller is None else self.caller.uid
+        return {"host": self.host, "user": self.who.user} | ({} if uid is None else {"uid": uid})
 
     def _pump(self) -> None:
         progress = False
@@ -371,7 +376,7 @@ class ServerConnection(asyncio.Protocol):
     def _hang_up(self, last: bytes, reason: str) -> None:
         if self._transport is None:
             return
-        log.info("rpc.connection.closed", host=self.host, user=self.who.user, reason=reason)
+        log.info("rpc.connection.closed", **self._named(), reason=reason)
         self._outgoing.append(last)
         self._flush()
         self._transport.close()

@@ -49,8 +49,8 @@ from ha.rpc.proto.rpc_header_pb2 import (
 
 NO_KEY = CallKey(b"", INVALID_CALL_ID, NO_RETRY)
 
-MAX_CONTEXT_CHARACTERS = 200
-"""Hadoop allows 128 by default (hadoop.caller.context.max.size)."""
+MAX_USER_CHARACTERS = 255
+"""Of a name that a caller gives itself.  Linux allows 32; a Kerberos principal has a host in it."""
 
 _MAX_KEPT_BYTES = 256
 
@@ -252,6 +252,9 @@ class ServerSession:
         user = context.userInfo
         if not user.effectiveUser:
             message = "the connection context names no user"
+            return _fatal(key, message, Detail.FATAL_UNAUTHORIZED, ACCESS_CONTROL)
+        if max(len(user.effectiveUser), len(user.realUser)) > MAX_USER_CHARACTERS:
+            message = f"a user's name has at most {MAX_USER_CHARACTERS} characters"
             return _fatal(key, message, Detail.FATAL_UNAUTHORIZED, ACCESS_CONTROL)
         self._phase = Phase.CALLS
         real_user = text(user.realUser) if user.HasField("realUser") else None

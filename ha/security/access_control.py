@@ -16,8 +16,8 @@ import structlog
 from prometheus_client import Counter
 
 from ha.conf.keys.security import Mode
-from ha.security.audit import Audit
-from ha.security.audit_rate import RefusalRate
+from ha.security.audit import Audit, Later, call_later
+from ha.security.audit_rate import QUIET_SECONDS, RefusalRate, Share
 from ha.security.audit_text import Entry, Outcome, escaped
 from ha.security.caller import Caller, Method, Role, local_caller, unproven
 from ha.security.decision import Action, Allowed, Denied, Policy, claim, decide
@@ -34,6 +34,11 @@ UNAUTHENTICATED = Counter(
     "nnha_auth_unauthenticated",
     "Calls that were let in although nothing proves who calls (nnha.security.mode=permissive)",
     ["face", "method"],
+)
+NOT_WRITTEN = Counter(
+    "nnha_audit_refusals_not_written",
+    "Refused calls, and a client's calls that are audited, without an audit line: too many of "
+    "their caller, or alike",
 )
 TOLD_EVERY_SECONDS: Final = 3600.0
 MOST_TOLD: Final = 1024
@@ -58,6 +63,7 @@ class AccessControl:
         namenodes: frozenset[str] | None = None,
         uid_of: Callable[[End, End], int | None] = uid_of,
         clock: Callable[[], float] = time.monotonic,
+        later: Later = call_later,
     ) -> None:
         """Name the daemon ``target`` in audit lines.
 
@@ -80,7 +86,9 @@ class AccessControl:
         self._uid_of = uid_of
         self._clock = clock
         self._names = UserNames()
-        self._rate = RefusalRate()
+        self._later = later
+        self._rates = {proven: RefusalRate() for proven in (True, False)}
+        self._will_say = False
         self._lock = threading.Lock()  # write lanes have threads of their own
         self._told: dict[str, float] = {}
         self._usual: set[tuple[frozenset[Role], str, str]] = set()
@@ -162,7 +170,7 @@ class AccessControl:
         if decided.unproven:
             self._let_in(caller, action)
         if decided.audited:
-            self._audit.write(
+            self._granted(
                 Entry(Outcome.GRANTED, caller, proto, face, name, self._target, context=context)
             )
         return None
@@ -179,9 +187,7 @@ class AccessControl:
     ) -> None:
         """Write down how an allowed action has ended, where the table says so."""
         if self.audits(face, name):
-            self._audit.write(
-                Entry(outcome, caller, proto, face, name, self._target, reason, context)
-            )
+            self._granted(Entry(outcome, caller, proto, face, name, self._target, reason, context))
 
     def audits(self, face: str, name: str) -> bool:
         """Return whether an action is written down also when it is allowed."""
@@ -229,9 +235,8 @@ class AccessControl:
         context: str = "",
         said: str = "",
     ) -> None:
-        with self._lock:
-            alike = self._rate.admit((action.face, action.name, caller.host), self._clock())
-            unsaid = 0 if alike is None else self._rate.take_uncounted()
+        share = Share.CONTROL if self.audits(action.face, action.name) else Share.COMMON
+        alike = self._admit(caller, self._kind(action), share)
         if alike is None:
             return
         if said and said != caller.name:
@@ -242,6 +247,41 @@ class AccessControl:
                 context, alike,
             )
         )  # fmt: skip
+
+    def _granted(self, entry: Entry) -> None:
+        """Write down what was allowed; a mere client's as far as its lines go."""
+        is_client = entry.caller.roles <= {Role.CLIENT}
+        if not is_client or self._admit(entry.caller, None, Share.GRANTED) is not None:
+            self._audit.write(entry)
+
+    def _admit(self, caller: Caller, kind: Action | None, share: Share) -> int | None:
+        """Return how many like this one were not written before it; None: nor is this one."""
+        with self._lock:
+            alike = self._rates[caller.proven].admit(caller.owner, kind, self._clock(), share)
+            will_say, self._will_say = self._will_say, self._will_say or alike is None
+        if alike is None:
+            NOT_WRITTEN.inc()
+            if not will_say:
+                self._later(QUIET_SECONDS, self._say_unsaid)
+        return alike
+
+    def _kind(self, action: Action) -> Action:
+        """Return the action if there is such a one: else its names are a stranger's words."""
+        known = self.policy.rights.get(action.face)
+        if known is None:
+            return Action("other", "other")
+        is_known = action.name in known or action.name == "connect"
+        return action if is_known else Action(action.face, "other")
+
+    def _say_unsaid(self) -> None:
+        """Log how many refusals no line has counted; again later if more may come to be said."""
+        with self._lock:
+            now = self._clock()
+            unsaid = sum(rate.take_unsaid(now) for rate in self._rates.values())
+            self._will_say = any(rate.is_silent for rate in self._rates.values())
+            will_say = self._will_say
+        if will_say:
+            self._later(QUIET_SECONDS, self._say_unsaid)
         if unsaid:
             log.warning("audit.refusals_not_written", count=unsaid)
 

@@ -3,7 +3,7 @@
 import atexit
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
@@ -16,6 +16,17 @@ from ha.security.audit_lines import append, lines_of
 from ha.security.audit_text import Entry, fields
 
 log = structlog.get_logger("audit")
+
+Later = Callable[[float, Callable[[], None]], None]
+"""Has a function called after some seconds."""
+
+
+def call_later(seconds: float, function: Callable[[], None]) -> None:
+    """Call a function after some seconds, in a thread; not if the process has ended by then."""
+    timer = threading.Timer(seconds, function)
+    timer.daemon = True
+    timer.start()
+
 
 LOST = Counter("nnha_audit_lines_lost", "Audit lines that could not be written to nnha.audit.file")
 MOST_WAITING: Final = 10_000

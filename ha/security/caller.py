@@ -1,7 +1,9 @@
 """The caller: proven by the kernel, a certificate or Kerberos, or unknown."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from ipaddress import IPv6Address, ip_address
 from typing import Final
 
 
@@ -41,6 +43,8 @@ class Caller:
     the kernel would have identified it, if it had not closed its end.  ``refused``: why its proof
     counts for nothing, for instance that its certificate was revoked.  ``certified``: the name in
     its certificate, whatever user it acts for.
+    ``principal``: what a ticket or token names.  ``real``: the short name of the user that acts for
+    ``name``.  ``barred``: protocols that an access list closes to it.
     """
 
     name: str
@@ -51,6 +55,9 @@ class Caller:
     provable: bool = False
     refused: str = ""
     certified: str = ""
+    principal: str = ""
+    real: str = ""
+    barred: frozenset[str] = frozenset()
 
     @property
     def proven(self) -> bool:
@@ -67,6 +74,20 @@ class Caller:
         """The address without the port."""
         return self.address.rpartition(":")[0]
 
+    @property
+    def owner(self) -> Hashable:
+        """What has a share of what callers use up: a uid, a certificate, a ticket, or a network."""
+        if self.certified or self.principal:
+            return str(self)
+        return network_of(self.address) if self.uid is None else self.uid
+
+    @property
+    def in_full(self) -> str:
+        """How Hadoop names the caller, in refusals and in its audit log."""
+        if self.real:
+            return f"{self.name} (auth:PROXY) via {self.principal} (auth:{self.method.name})"
+        return f"{self.principal or self.name} (auth:{self.method.name})"
+
     def named(self, name: str) -> "Caller":
         """Return a copy under the name of a user."""
         return replace(self, name=name)
@@ -78,6 +99,8 @@ class Caller:
             return f"unproven, from {self.address}{said}"
         if self.method is Method.TLS:
             return f"{next(iter(self.roles), 'nobody')} {self.certified or self.name}"
+        if self.method is not Method.PEER_UID:
+            return self.in_full
         return f"{self.name} (uid {self.uid})" if self.name else f"uid {self.uid}"
 
 
@@ -100,3 +123,25 @@ def local_caller(uid: int, own_uid: int, address: str) -> Caller:
     """Return a caller on this machine: root and the daemon's own user have every role."""
     roles = ALL_ROLES if uid in (0, own_uid) else frozenset({Role.CLIENT})
     return Caller("", Method.PEER_UID, roles, address, uid)
+
+
+_PREFIX: Final = 64
+"""Of an IPv6 address: one host may have all addresses behind it."""
+
+
+def network_of(address: str) -> str:
+    """Return what callers cannot change at will of an address, with or without a port.
+
+    All of 127.0.0.0/8 is one, as is an IPv6 /64.  What is no address is returned as it is.
+    """
+    for text in (address, address.rpartition(":")[0]):
+        try:
+            found = ip_address(text.strip("[]").partition("%")[0])
+        except ValueError:
+            continue
+        if isinstance(found, IPv6Address):
+            if found.ipv4_mapped is None:
+                return str(IPv6Address(int(found) >> _PREFIX << _PREFIX))
+            found = found.ipv4_mapped
+        return "127.0.0.0" if found.is_loopback else str(found)
+    return address

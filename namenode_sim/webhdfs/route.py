@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final
 
 import structlog
 from aiohttp import web
@@ -32,7 +31,6 @@ from namenode_sim.webhdfs.operations import Listing, NotServed, Operation, Redir
 
 log = structlog.get_logger()
 
-_SHOWN_CHARACTERS: Final = 200
 """Of what a caller wrote, in a line of the log."""
 
 
@@ -67,7 +65,7 @@ class WebHdfsRoutes:
         except (FsError, RemoteFault) as error:
             answer = refused(error.java_class, error.message)
         except Exception as error:
-            log.exception("webhdfs.failed", query=request.query_string[:_SHOWN_CHARACTERS])
+            log.exception("webhdfs.failed", peer=request.remote, query=request.query_string)
             answer = refused(refusals.RUNTIME_EXCEPTION, f"{type(error).__name__}: {error}")
         answer.force_close()  # its next request may have names that aiohttp does not read
         return answer
@@ -163,7 +161,9 @@ async def _streamed(request: web.Request, asked: Asked, call: _Caller) -> web.St
             last = found.partialListing[-1].path
             found = answers.page(await _page(call, asked, last), asked)
         except (FsError, RemoteFault) as error:
-            log.info("webhdfs.listing_cut_off", path=asked.path, why=str(error))
+            log.info(
+                "webhdfs.listing_cut_off", peer=request.remote, path=asked.path, why=str(error)
+            )
             if request.transport is not None:
                 request.transport.abort()
             return answer

@@ -248,7 +248,7 @@ class _Connection(asyncio.Protocol):
                 return refusal
             return self._access.shown(self._transport, page(query))
         except Exception:
-            log.exception("http.page_failed", page=path)
+            log.exception("http.page_failed", page=path, peer=self.host)
             return PageAnswer(HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain", b"")
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -269,7 +269,7 @@ class _Connection(asyncio.Protocol):
         try:
             protocol = await self._whole_server()
         except Exception:
-            log.exception("http.no_server")
+            log.exception("http.no_server", peer=self.host)
             self._transport.abort()
             return
         if self._transport.is_closing():

@@ -83,7 +83,9 @@ class GrpcDoor:
             if first and (secure or self._may_be_let_in(writer)):
                 await self._join(first, reader, writer, self._secure if secure else self._plain)
         except (OSError, TimeoutError) as failure:
-            log.info("journal.grpc_relay_ended", because=str(failure) or "it said nothing")
+            peer = (writer.get_extra_info("peername") or ("",))[0]
+            because = str(failure) or "it said nothing"
+            log.info("journal.grpc_relay_ended", peer=peer, because=because)
         except asyncio.CancelledError:
             pass  # only ``stop`` does that, and asyncio would log it
         finally:
@@ -100,7 +102,9 @@ class GrpcDoor:
         caller = self._access.caller(told("peername"), told("sockname"), told("socket"))
         if caller.trusted or not (caller.proven or caller.provable):
             return True
-        log.warning("journal.grpc_refused", caller=str(caller), because="it is a client's")
+        log.warning(
+            "journal.grpc_refused", uid=caller.uid, peer=caller.host, because="it is a client's"
+        )
         return False
 
     async def _join(

@@ -1,10 +1,13 @@
 """A decision that is kept is the decision that would be taken again."""
 
+import itertools
+
 import pytest
 
 from ha.conf.keys.security import Mode
 from ha.security import caller as callers
 from ha.security.access_control import AccessControl
+from ha.security.audit_rate import QUIET_SECONDS
 from ha.security.decision import Action, Denied, decide
 from ha.security.rights import RIGHTS
 from tests.ha.security.test_unproven import Lines
@@ -26,8 +29,9 @@ CALLERS = {
 def test_asked_three_times_by_all_callers_in_turns(mode: Mode) -> None:
     lines = Lines()
     access = AccessControl(
-        mode, target="t", audit=lines, own_uid=OWN_UID, namenodes=frozenset({"nn1", "nn2"})
-    )
+        mode, target="t", audit=lines, own_uid=OWN_UID, namenodes=frozenset({"nn1", "nn2"}),
+        clock=itertools.count(0.0, QUIET_SECONDS).__next__,
+    )  # fmt: skip
     for _ in range(3):
         for face, names in (*RIGHTS.items(), ("Nobody", {"asks": None})):
             for name in names:

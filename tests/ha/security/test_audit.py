@@ -12,10 +12,18 @@ from ha.conf.keys.security import AuditFormat, Mode
 from ha.daemon.logs import configure_logging
 from ha.security.access_control import AccessControl
 from ha.security.audit import AuditLog
-from ha.security.audit_rate import MOST_IN_A_QUIET_TIME, MOST_KINDS, QUIET_SECONDS, RefusalRate
+from ha.security.audit_rate import (
+    MOST_CALLERS,
+    MOST_GRANTED,
+    MOST_OF_A_CALLER,
+    QUIET_SECONDS,
+    RefusalRate,
+    Share,
+)
 from ha.security.audit_text import Entry, Outcome, escaped, hadoop_line, json_line
 from ha.security.caller import ALL_ROLES, Caller, Method, Role
 from ha.security.peer_uid import End
+from ha.security.rights import RIGHTS
 
 EVIL = "bob\n2026-11-22 allowed=true\tugi=root\x1b[2J\u202egnp\u2028\\"
 SHOWN = "bob\\n2026-11-22 allowed=true\\tugi=root\\x1b[2J\\u202egnp\\u2028\\\\"
@@ -64,47 +72,81 @@ def test_any_character_is_printable_afterwards() -> None:
 
 def test_the_first_refusal_then_one_a_minute_with_the_number_of_others() -> None:
     rate = RefusalRate()
-    said = [rate.admit("a", now) for now in (0.0, 1.0, 2.0, QUIET_SECONDS, QUIET_SECONDS + 1)]
-    assert said == [0, None, None, 2, None]
-    assert rate.admit("b", 2.0) == 0, "another kind has a line of its own"
+    times = (0.0, 1.0, 2.0, QUIET_SECONDS, QUIET_SECONDS + 1)
+    assert [rate.admit("bob", "a", now) for now in times] == [0, None, None, 2, None]
+    assert rate.admit("bob", "b", 2.0) == 0, "another kind has a line of its own"
+    assert rate.admit("eve", "a", 2.0) == 0, "as has another caller"
 
 
-def test_a_flood_of_kinds_is_bounded_and_counted() -> None:
+def test_a_flood_of_kinds_is_bounded_and_counted_by_caller() -> None:
     rate = RefusalRate()
-    written = sum(rate.admit(number, 1.0) is not None for number in range(1000))
-    assert written == MOST_IN_A_QUIET_TIME
-    assert rate.take_uncounted() == 1000 - written
-    assert rate.take_uncounted() == 0
+    written = sum(rate.admit("bob", number, 1.0) is not None for number in range(1000))
+    assert written == MOST_OF_A_CALLER
+    assert rate.admit("bob", "transition", 1.0, Share.CONTROL) == 0, "noise hides no control action"
+    assert rate.admit("eve", 5, 1.0) == 0
+    assert rate.is_silent
+    assert rate.take_unsaid(1.0) == 1000 - written
+    assert rate.take_unsaid(1.0) == 0
+    assert not rate.is_silent
 
 
 def test_a_minute_is_over_when_it_ends() -> None:
     rate = RefusalRate()
-    for number in range(MOST_IN_A_QUIET_TIME):
-        rate.admit(number, 1.0)
-    assert rate.admit("late", QUIET_SECONDS + 0.9) is None
-    assert rate.admit("next", QUIET_SECONDS + 1.0) == 0
+    for number in range(MOST_OF_A_CALLER):
+        rate.admit("bob", number, 1.0)
+    assert rate.admit("bob", "late", QUIET_SECONDS + 0.9) is None
+    assert rate.admit("bob", "next", QUIET_SECONDS + 1.0) == 0
 
 
-def test_what_is_forgotten_is_counted() -> None:
+def test_callers_of_many_addresses_share_what_is_left() -> None:
     rate = RefusalRate()
-    rate.admit("a", 0.0)
-    rate.admit("a", 1.0)
-    for number in range(MOST_KINDS - 1):
-        rate.admit(number, QUIET_SECONDS * (1 + number))
-    assert rate.take_uncounted() == 0, "so many kinds are known"
-    rate.admit("one more", QUIET_SECONDS * MOST_KINDS)
-    assert rate.take_uncounted() == 1
+    asked = [(caller, kind) for caller in range(MOST_CALLERS * 4) for kind in range(3)]
+    written = [caller for caller, kind in asked if rate.admit(caller, kind, 1.0) is not None]
+    assert len(written) == MOST_CALLERS * 3 + 3
+    late = QUIET_SECONDS + 1.0
+    assert rate.admit("new", "a", late) == 0, "those before have made room"
+    assert rate.take_unsaid(late) == len(asked) - len(written)
 
 
-def test_what_was_written_last_is_forgotten_last() -> None:
+def test_what_is_alike_is_said_once_in_the_end() -> None:
     rate = RefusalRate()
-    for kind in ("a", "b"):
-        rate.admit(kind, 0.0)
-        rate.admit(kind, 1.0)
-    assert rate.admit("a", QUIET_SECONDS) == 1
-    for number in range(MOST_KINDS - 1):
-        rate.admit(number, QUIET_SECONDS * (2 + number))
-    assert rate.take_uncounted() == 1, "b, and not a, whose line has counted it"
+    for _ in range(5):
+        rate.admit("bob", "a", 0.0)
+    assert rate.take_unsaid(QUIET_SECONDS - 1.0) == 0, "its next line may count them"
+    assert rate.take_unsaid(QUIET_SECONDS) == 4
+    assert rate.admit("bob", "a", QUIET_SECONDS) == 0
+
+
+NOISE = {
+    "invented faces": [(f"x{number}.y", "connect") for number in range(200)],
+    "invented methods": [("HAServiceProtocol", f"m{number}") for number in range(200)],
+    "invented pages": [("HTTP", f"GET /{number}") for number in range(200)],
+    "calls that there are": [(face, name) for face, names in RIGHTS.items() for name in names],
+}
+
+
+@pytest.mark.parametrize("case", NOISE)
+@pytest.mark.parametrize("mode", [Mode.AUTO, Mode.STRICT])
+def test_no_caller_hides_another_nor_its_own_control_action(case: str, mode: Mode) -> None:
+    lines, uid = Lines(), [65534]
+    later = list[float]()
+    access = AccessControl(
+        mode, target="t", audit=lines, own_uid=0, uid_of=lambda *_: uid[0], clock=lambda: 0.0,
+        later=lambda seconds, _: later.append(seconds),
+    )  # fmt: skip
+    here = End("127.0.0.1", 6)
+    for number, (face, name) in enumerate(NOISE[case]):
+        access.refusal(access.caller_of(End(f"127.1.1.{number % 250}", 5), here), "rpc", face, name)
+    refused = [entry for entry in lines.entries if entry.outcome is Outcome.REFUSED]
+    assert len(refused) <= 2 * MOST_OF_A_CALLER
+    asked = "HAServiceProtocol", "transitionToStandby"
+    for caller in (65534, 4321):
+        uid[0] = caller
+        access.refusal(access.caller_of(End("127.0.0.1", 5), here), "rpc", *asked)
+    said = {entry.caller.uid for entry in lines.entries if (entry.face, entry.action) == asked}
+    assert 4321 in said
+    assert 65534 in said or case == "calls that there are"
+    assert later == [QUIET_SECONDS], "one question for all that was not written"
 
 
 class Lines:
@@ -133,6 +175,22 @@ def test_admin_actions_always_and_refusals_at_a_bounded_rate() -> None:
         (False, "alice", 0), (True, "root", 0), (True, "root", 0), (True, "root", 0),
         (False, "alice", 2),
     ]  # fmt: skip
+
+
+def test_a_client_fills_no_audit_log_with_what_the_handlers_refuse() -> None:
+    """Let a user ask a thousand times for rollEdits, which only a superuser gets."""
+    lines = Lines()
+    access = AccessControl(
+        Mode.AUTO, target="t", audit=lines, own_uid=0, clock=lambda: 0.0, later=lambda *_: None
+    )
+    bob = Caller("bob", Method.PEER_UID, frozenset({Role.CLIENT}), "127.0.0.1:7", 1234)
+    root = Caller("root", Method.PEER_UID, ALL_ROLES, "127.0.0.1:7", 0)
+    asked = "rpc", "ClientProtocol", "rollEdits"
+    for caller, expected in ((bob, MOST_GRANTED), (root, 1000)):
+        for _ in range(500):
+            access.refusal(caller, *asked)
+            access.ended(caller, *asked, Outcome.FAILED, "you are no superuser")
+        assert sum(entry.caller is caller for entry in lines.entries) == expected
 
 
 def test_how_it_ended_is_a_line_of_its_own() -> None:
