@@ -49,6 +49,9 @@ from ha.rpc.proto.rpc_header_pb2 import (
 
 NO_KEY = CallKey(b"", INVALID_CALL_ID, NO_RETRY)
 
+MAX_CONTEXT_CHARACTERS = 200
+"""Hadoop allows 128 by default (hadoop.caller.context.max.size)."""
+
 MAX_USER_CHARACTERS = 255
 """Of a name that a caller gives itself.  Linux allows 32; a Kerberos principal has a host in it."""
 
