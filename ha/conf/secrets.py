@@ -10,26 +10,60 @@ HIDDEN: Final = "(hidden)"
 _STARS: Final = "***"
 
 _SECRET_NAME: Final = re.compile(
-    r"password|passwd|secret|credential|[.-](auth|token|pass)$|account\.key|encryption\.key$",
+    r"passw|passphrase|keypass|secret|credential|api[.-]?key|oauth"
+    r"|(^|[.-])(auth|authorization|bearer|cookie|token|pass|pwd|signature)$"
+    r"|(access|private|session|encryption)[.-]?key$|account\.key|[.-]sas\.",
     re.IGNORECASE,
 )
-"""As Hadoop's hadoop.security.sensitive-config-keys, and ha.zookeeper.auth."""
+"""As Hadoop's hadoop.security.sensitive-config-keys, and what others call such a thing."""
 _SUFFIX_PARTS: Final = 2
 """``.<nameservice>`` or ``.<nameservice>.<namenode>``."""
 
-_NAMED: Final = re.compile(
-    r"""(?i)((?:pass(?:w(?:or)?d|phrase|code|key)|pass(?![a-z])|secret|token|credential|api[_-]?key)
-        [\w.-]*)
-        (["']?\s*[=:]\s*|\s+(?!-))
-        (?:"[^"]*"|'[^']*'|[^\s;&|"',)}\]]|[,)}\]](?!\s|$))+""",
-    re.VERBOSE,
+_WORD: Final = r"""(?:"[^"]*"|'[^']*'|[^\s;&|"',)}\]]|[,)}\]](?!\s|$))+"""
+"""What a shell takes for one word; what ends a sentence or closes a bracket is no part of it."""
+_HIDING: Final = tuple(
+    (re.compile(pattern, re.IGNORECASE), shown)
+    for pattern, shown in (
+        # Authorization: Bearer hunter2;  X-Api-Key: hunter2;  Cookie: id=hunter2
+        (
+            r"\b((?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]*(?:key|token|auth)[\w-]*)"
+            r"(\s*:\s*)[^\s\"'][^\"'\n]*",
+            rf"\1\2{_STARS}",
+        ),
+        # --password hunter2;  API_KEY='hunter 2';  "secret": "hunter2"
+        (
+            r"((?:pass(?:w(?:or)?d|phrase|code|key)|pass(?![a-z])|secret|token|credential"
+            r"|(?:api|access)[._-]?key|\bpwd)[\w.-]*)"
+            rf"""(["']?\s*[=:]\s*|\s+(?!-)){_WORD}""",
+            rf"\1\2{_STARS}",
+        ),
+        # https://user:hunter2@host;  https://hunter2@host;  ?sig=hunter2
+        (r"(\w+://[^\s:/@]*):[^\s/]+@", rf"\1:{_STARS}@"),
+        (r"(https?://)[^\s:/@?]+@", rf"\1{_STARS}@"),
+        (rf"\b(sig(?:nature)?=){_WORD}", rf"\1{_STARS}"),
+        # digest:user:hunter2, as in ha.zookeeper.auth;  Bearer hunter2
+        (
+            r"\b(digest|basic|ntlm|plain):([^\s:,;]+):([^\s,;:\"')]+)",
+            rf"\1:\2:{_STARS}",
+        ),
+        (r"\b(bearer|basic|negotiate|ntlm)\s+[\w+/.~=-]+", rf"\1 {_STARS}"),
+        (r"(-----BEGIN[ \w]* PRIVATE KEY-----)[^-]*", rf"\1{_STARS}"),
+        # -u user:hunter2;  -u 'user:hunter 2'
+        (
+            r"(?<![\w-])(-u|-{1,2}(?:proxy-)?user)([\s=]*([\"'])[^\s:/\"'=]*:)(?:(?!\3).)*",
+            rf"\1\2{_STARS}",
+        ),
+        (
+            rf"(?<![\w-])(-u|-{{1,2}}(?:proxy-)?user)([\s=]*[^\s:/\"'=]*:)(?!//){_WORD}",
+            rf"\1\2{_STARS}",
+        ),
+        # -p hunter2;  -phunter2; but what $NAME is stands elsewhere
+        (
+            rf"(?<![\w-])(-p)(?!ass(?:w|ph|k|c|in|out|\b))(\s+(?!-)|=?)(?!\$\w|\$\{{){_WORD}",
+            rf"\1\2{_STARS}",
+        ),
+    )
 )
-"""``--password hunter2``, ``API_KEY='hunter 2'``, ``"secret": "hunter2"``; what ends a sentence or
-closes a bracket is no part of it."""
-_IN_ADDRESS: Final = re.compile(r"(\w+://[^\s:/@]*):[^\s@/]+@")
-"""``https://user:hunter2@host``."""
-_WITH_SCHEME: Final = re.compile(r"(?i)\b(digest|basic|ntlm|plain):([^\s:,;]+):([^\s,;:\"')]+)")
-"""``digest:user:hunter2``, as in ha.zookeeper.auth."""
 
 
 def is_secret(key: str) -> bool:
@@ -48,9 +82,9 @@ def bare_secret(override: str) -> str:
 
 def redacted(text: str) -> str:
     """Hide what looks like a secret in a text; rather too much than too little."""
-    shown = _NAMED.sub(rf"\1\2{_STARS}", text)
-    shown = _IN_ADDRESS.sub(rf"\1:{_STARS}@", shown)
-    return _WITH_SCHEME.sub(rf"\1:\2:{_STARS}", shown)
+    for pattern, shown in _HIDING:
+        text = pattern.sub(shown, text)
+    return text
 
 
 def shown_value(key: str, value: str) -> str:

@@ -149,7 +149,7 @@ def test_the_environment_has_the_target_and_every_key_with_dots_and_dashes_repla
     "key",
     [
         "ha.zookeeper.auth", "ha.zookeeper.auth.ns1.nn1", "hadoop.zk.ssl.keystore.PASSWORD",
-        "fs.s3a.secret.key", "a.credential.b",
+        "fs.s3a.secret.key", "a.credential.b", "fs.s3a.access.key", "my.app.apikey",
     ],
 )  # fmt: skip
 def test_keys_that_look_secret_stay_here(key: str) -> None:

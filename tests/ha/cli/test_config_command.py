@@ -278,7 +278,10 @@ def test_no_form_of_showing_has_a_byte_of_a_secret(tmp_path: Path) -> None:
         "ha.zookeeper.auth.ns1": "digest:nn:hunter2",
         "ssl.server.keystore.password.ns1.nn1": "hunter2",
         "some.other.key": "digest:nn:hunter2",
-        "dfs.ha.fencing.methods": "shell(ipmi --password hunter2 off)",
+        "dfs.ha.fencing.methods": "shell(ipmi --password hunter2 -p hunter2; curl -u a:hunter2 "
+        "-H 'Authorization: Bearer hunter2'; sshpass -phunter2 x)",
+        "fs.s3a.access.key": "hunter2",
+        "my.app.apikey": "hunter2",
     }
     conf_dir = prepared(tmp_path, **secrets)
     told = [run("config", conf_dir, "show"), run("config", conf_dir, "show", "-o", "json")]
