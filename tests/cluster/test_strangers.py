@@ -1,15 +1,20 @@
 """Another user of the machine asks every daemon of a running cluster for what it must not have."""
 
 import asyncio
+import json
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 
 import pytest
 from google.protobuf.message import Message
+from kazoo.client import KazooClient
 
 from deploy.local.cluster.cluster import Cluster, open_cluster
+from deploy.local.cluster.processes import wait_until
 from ha.conf.topology import HostPort
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
 from ha.rpc.client import call_once
 from ha.rpc.java_names import (
     CLIENT_DATANODE_PROTOCOL,
@@ -96,6 +101,56 @@ def test_a_stranger_neither_reads_nor_damages_a_block_of_which_it_knows_all(
             assert block.b.poolId not in answer.message
     assert nnha(cluster, "fs", "cat", "/secret") == "of its owner"
     assert "12 bytes, 1 of 3 live" in nnha(cluster, "fsck", "/secret")
+
+
+def findings(cluster: Cluster) -> list[dict[str, str]]:
+    command = [sys.executable, "-m", "ha.cli.main", "doctor", "-o", "json"]
+    done = subprocess.run(
+        [*command, "--conf-dir", str(cluster.conf_dir)], capture_output=True, timeout=SECONDS,
+        check=False,
+    )  # fmt: skip
+    found: list[dict[str, str]] = json.loads(done.stdout)["checks"]
+    return found
+
+
+def taking_over(cluster: Cluster, port: int) -> None:
+    """Write as any client of ZooKeeper that the active is at that port, and delete its lock."""
+    zookeeper = KazooClient(f"127.0.0.1:{cluster.layout.zookeeper}")
+    zookeeper.start(SECONDS)
+    try:
+        znodes = "/hadoop-ha/ns1"
+        active = cluster.wait_for_active()
+        foreign = ActiveNodeInfo("ns1", active, "localhost", port, port)
+        zookeeper.set(f"{znodes}/ActiveBreadCrumb", encode(foreign))
+        zookeeper.delete(f"{znodes}/ActiveStandbyElectorLock")
+    finally:
+        zookeeper.stop()
+        zookeeper.close()
+
+
+def test_a_breadcrumb_of_a_stranger_has_no_foreign_process_asked_or_killed(
+    cluster: Cluster,
+) -> None:
+    """Let sshfence and the polite request go to what a stranger names: here, to this test."""
+    with socket.create_server(("127.0.0.1", 0)) as foreign:
+        before = {path: path.stat().st_size for path in cluster.logs().values()}
+        taking_over(cluster, foreign.getsockname()[1])
+
+        def said() -> str:
+            new = (path.read_bytes()[size:].decode() for path, size in before.items())
+            return "".join(new)
+
+        wait_until(
+            lambda: "takeover.victim.not_configured" in said() and '"promoting"' in said(),
+            what="no takeover", deadline_seconds=SECONDS,
+        )  # fmt: skip
+        active = cluster.wait_for_active()
+        foreign.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            foreign.accept()
+    assert cluster.active_namenodes() == [active]
+    told = [one for one in findings(cluster) if one["check"] == "breadcrumb"]
+    assert [one["verdict"] for one in told] == ["ok"], "the new active has written its own"
 
 
 CALLS: dict[str, tuple[str, str, str, Message, str]] = {

@@ -19,7 +19,7 @@ from ha.conf.hazards import Daemon
 from ha.conf.keys import cluster as keys
 from ha.conf.keys.key import Key
 from ha.conf.listening import Door, required_door
-from ha.conf.topology import NameNodeAddress, local_namenode, nameservice_of
+from ha.conf.topology import NameNodeAddress, local_namenode, namenodes, nameservice_of
 from ha.console.log_options import log_options
 from ha.console.options import configuration
 from ha.daemon.binding import listen_at
@@ -157,7 +157,8 @@ def zkfc(  # noqa: PLR0913 - its options
                     with process_format_zk.audited(conf, "zkfc --clear-zk", zookeeper):
                         await process_format_zk.clear_zookeeper(zookeeper, consent)
                 case [False, False, True]:
-                    await process_format_zk.check_zookeeper(_zookeeper_alone(conf))
+                    nodes = namenodes(conf, nameservice_of(conf))
+                    await process_format_zk.check_zookeeper(_zookeeper_alone(conf), nodes)
                 case [False, False, False]:
                     await _serve(conf, *_checked_settings(conf), stop, ticket, note)
                 case _:

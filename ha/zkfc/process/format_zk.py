@@ -6,7 +6,7 @@ above it are shared.
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -14,6 +14,7 @@ import click
 import structlog
 
 from ha.conf.configuration import Configuration
+from ha.conf.topology import NameNodeAddress
 from ha.console.command_audit import CommandAudit
 from ha.daemon.process import ExitWith
 from ha.elector.zookeeper import znodes
@@ -28,6 +29,7 @@ from ha.elector.zookeeper.session_close import Closed, close_all
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.notices.store import drains_path, members_path, pause_path
 from ha.security.audit_text import Outcome, escaped
+from ha.zkfc.takeover.planned_fence import LEFT_ALONE, left_alone
 
 log = structlog.get_logger()
 
@@ -136,7 +138,9 @@ def _tell_closed(done: Closed, zookeeper: ZooKeeperSettings, *, keep: bool) -> N
         click.echo(f"warning: {text}", err=True)
 
 
-async def check_zookeeper(zookeeper: ZooKeeperSettings) -> None:
+async def check_zookeeper(
+    zookeeper: ZooKeeperSettings, nodes: Sequence[NameNodeAddress] = ()
+) -> None:
     """Print what a zkfc would find, and end with the code that it would end with."""
     async with znodes.connected(zookeeper, deadline_seconds=connect_seconds(zookeeper)) as session:
         told = await session.who_am_i()
@@ -154,6 +158,8 @@ async def check_zookeeper(zookeeper: ZooKeeperSettings) -> None:
     ]
     if facts.formatted:
         lines += _contents(facts, zookeeper)
+        if facts.breadcrumb is not None and (foreign := left_alone(facts.breadcrumb, nodes)):
+            lines.append(f"not configured:   the last active, {foreign}: {LEFT_ALONE}")
     for line in lines:
         click.echo(escaped(line))
     if not facts.formatted:

@@ -1,16 +1,39 @@
 """Fences one NameNode as its own configuration plans it."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Final
 
 from fencing.fencer import fence
 from fencing.model import FencingReport, MethodSpec, Target
 from ha.conf.topology import NameNodeAddress
+from ha.elector.zookeeper.breadcrumb import decode
+from ha.elector.zookeeper.errors import BadBreadcrumb
 from ha.zkfc.settings.settings import FencingPlan
+
+LEFT_ALONE: Final = (
+    "where others could have written it, a takeover touches no such address, and makes the "
+    "configured NameNodes harmless instead"
+)
 
 
 def target_at(node: NameNodeAddress) -> Target:
     """Return the fencing methods' target: a NameNode's ids and its (service) RPC address."""
     return Target(node.nameservice, node.namenode, node.service.host, node.service.port)
+
+
+def left_alone(breadcrumb: bytes, nodes: Iterable[NameNodeAddress]) -> str:
+    """Return what a takeover leaves alone of a breadcrumb that others could have written.
+
+    Empty: nothing, as it names one of these NameNodes where the configuration has it.
+    """
+    try:
+        info = decode(breadcrumb)
+    except BadBreadcrumb as bad:
+        return f"it cannot be read ({bad})"
+    named = Target(info.nameservice, info.namenode, info.hostname, info.port)
+    if any(target_at(one) == named for one in nodes):
+        return ""
+    return f"it names {named}, where the configuration has no such NameNode"
 
 
 async def fence_as_planned(

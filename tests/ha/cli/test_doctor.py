@@ -12,6 +12,7 @@ from ha.cluster.check_result import Finding, Severity
 from ha.cluster.view import ClusterView
 from ha.cluster.zookeeper_view import LockView, NoticesView, ZooKeeperRow
 from ha.conf.configuration import Configuration, load_configuration
+from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, encode
 from ha.elector.zookeeper.credentials import parse_acl, parse_auth
 from ha.elector.zookeeper.outcome import Done, value_of
 from ha.elector.zookeeper.znodes import connected, ensure_parent
@@ -330,8 +331,15 @@ async def test_an_active_without_its_breadcrumb_is_told(scope: Scope) -> None:
         value_of(await session.create(scope.settings.lock, b"nn1", ephemeral=True), "lock")
         assert of("breadcrumb", (await nnha(*words)).document) == ["warn"]
         value_of(await session.create(scope.settings.breadcrumb, b"nn2"), "breadcrumb")
-        assert of("breadcrumb", (await nnha(*words)).document) == ["warn"]
+        assert of("breadcrumb", (await nnha(*words)).document) == ["warn", "warn"]
         value_of(await session.write(scope.settings.breadcrumb, b"nn1", version=-1), "breadcrumb")
+        found = (await nnha(*words)).document["checks"]
+        same, foreign = [one for one in found if one["check"] == "breadcrumb"]
+        assert (same["verdict"], foreign["verdict"]) == ("ok", "warn")
+        assert foreign["found"].startswith("it cannot be read (")
+        own = encode(ActiveNodeInfo("ns1", "nn1", "127.0.0.1", PORTS["rpc-nn1"], 8019))
+        for znode in (scope.settings.breadcrumb, scope.settings.lock):
+            value_of(await session.write(znode, own, version=-1), znode)
         assert of("breadcrumb", (await nnha(*words)).document) == ["ok"]
 
 

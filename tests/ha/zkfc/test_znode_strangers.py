@@ -231,6 +231,23 @@ async def test_check_tells_who_we_are_and_what_strangers_could_do(closing: Closi
     assert (code, "ZooKeeper knows us as digest:bob" in said) == (1, True)
 
 
+async def test_a_breadcrumb_with_an_address_that_is_not_configured_is_told(
+    closing: Closing,
+) -> None:
+    site, settings = closing
+    async with _inside(settings) as older:
+        await _everything(older, settings)
+        code, said = await site.run("--check-zk")
+        assert code == 0
+        assert "the last active, it names " in said
+        assert ":8020, where the configuration has no such NameNode: where others" in said
+        value_of(await older.write(settings.breadcrumb, b"scribble", version=-1), "write")
+        assert "the last active, it cannot be read (" in (await site.run("--check-zk"))[1]
+        own = encode(ActiveNodeInfo(site.nameservice, "nn2", "127.0.0.1", 2, 8019))
+        value_of(await older.write(settings.breadcrumb, own, version=-1), "write")
+        assert "not configured:" not in (await site.run("--check-zk"))[1]
+
+
 async def test_a_breadcrumb_that_we_could_not_write_is_told_before_the_first_failover(
     closing: Closing,
 ) -> None:

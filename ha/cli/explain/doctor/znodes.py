@@ -1,9 +1,11 @@
 """Checks of ``nnha doctor`` on the nameservice's znodes: rights, and the granted session."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from ha.cli.zookeeper_session import visit
 from ha.cluster.check_result import Finding, fail, ok, unknown, warn
+from ha.conf.topology import NameNodeAddress, namenodes
 from ha.console.cluster_options import ClusterCommand
 from ha.console.result import Code, Ended
 from ha.elector.zookeeper.acl_review import Fault, review, takeover_obstacle
@@ -14,6 +16,7 @@ from ha.elector.zookeeper.session_close import acls_below, probe
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import content_of
 from ha.notices.store import members_path
+from ha.zkfc.takeover.planned_fence import LEFT_ALONE, left_alone
 
 _CLOSE = "see who has written there (nnha status), then: nnha zkfc --format-zk --keep"
 MOST_SHOWN = 12
@@ -23,7 +26,8 @@ TOLERANCE_SECONDS = 0.001
 async def check_znodes(place: ClusterCommand, *, seconds: float) -> list[Finding]:
     """Look at every znode of the nameservice."""
     try:
-        return await visit(place, "doctor", _look, seconds=seconds)
+        nodes = namenodes(place.configuration, place.nameservice)
+        return await visit(place, "doctor", partial(_look, nodes), seconds=seconds)
     except Ended as end:
         away = end.ending.code is Code.ZOOKEEPER_UNREACHABLE
         if away:
@@ -31,7 +35,9 @@ async def check_znodes(place: ClusterCommand, *, seconds: float) -> list[Finding
         return [fail("znodes", end.ending.message, end.ending.hint or "nnha status")]
 
 
-async def _look(session: Session, settings: ZooKeeperSettings) -> list[Finding]:
+async def _look(
+    nodes: Sequence[NameNodeAddress], session: Session, settings: ZooKeeperSettings
+) -> list[Finding]:
     found = await acls_below(session, settings.scope)
     lock, crumb = (
         await content_of(session, settings.lock),
@@ -43,6 +49,7 @@ async def _look(session: Session, settings: ZooKeeperSettings) -> list[Finding]:
         *_rights(settings, found, ours),
         *_shared(settings, found, ours),
         *_traced(lock, crumb),
+        *_foreign(crumb, nodes),
         _granted(session, settings),
     ]
 
@@ -61,6 +68,16 @@ def _traced(lock: bytes | None, crumb: bytes | None) -> Iterator[Finding]:
         "if no takeover is under way, the znode was changed by hand; have it written again: "
         "nnha switchover",
     )
+
+
+def _foreign(crumb: bytes | None, nodes: Sequence[NameNodeAddress]) -> Iterator[Finding]:
+    if crumb is not None and (foreign := left_alone(crumb, nodes)):
+        yield warn(
+            "breadcrumb",
+            f"{foreign}: {LEFT_ALONE}",
+            "if no NameNode's address was changed, a stranger wrote it: close the znodes "
+            "(ha.zookeeper.auth), then have it written again: nnha switchover",
+        )
 
 
 def _rights(
