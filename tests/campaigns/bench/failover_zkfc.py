@@ -30,13 +30,18 @@ STATUS_BAR_SECONDS = 0.35
 BACK_BAR_SECONDS = 0.2
 MEMORY_BAR_MEGABYTES = 55
 BOTH = "ZKFC and NameNode killed, parent alive"
+SERVICES = "ZKFC's service and NameNode killed, restarted after a second"
+RESTART_SECONDS = 1.0
+SERVICES_BAR_SECONDS = 1.5
+SESSION = {"ha.zookeeper.session-timeout.ms": "10000"}
+"""The default; the local cluster's own is shorter."""
 LEASE_SECONDS = 1.0
 """With its ZKFC dead, no one has seen that NameNode's process end: its read lease is waited for."""
 SECONDS = 30.0
 
 
 def controllers(world: World) -> list[Row]:
-    with world.stage("zkfc", JOURNAL_EPOCH) as stage:
+    with world.stage("zkfc", JOURNAL_EPOCH | SESSION) as stage:
         cluster = stage.cluster
         resident = controllers_megabytes(cluster)
         starts = [_start(cluster) for _ in range(world.rounds)]
@@ -46,6 +51,9 @@ def controllers(world: World) -> list[Row]:
         back = [_kill_controller(cluster) for _ in range(world.rounds)]
         same = the_active(cluster) == before
         world.record.switches[BOTH] = [switch_of(_kill_both(stage)) for _ in range(world.rounds)]
+        world.record.switches[SERVICES] = [
+            switch_of(_kill_services(stage)) for _ in range(world.rounds)
+        ]
     started, returned = statistics.median(starts), statistics.median(back)
     hadoop = world.record.hadoop_zkfc_megabytes
     theirs = f"Hadoop, same run: {hadoop:.0f} MB" if hadoop else "Hadoop 2.7.3 80-94 MB"
@@ -58,6 +66,7 @@ def controllers(world: World) -> list[Row]:
         _seconds("ZKFC killed: back with its lock, worst", max(back), None, "-"),
         Row("ZKFC killed: role changes", 1 - same, "-", "0", same, f"{world.rounds} kills"),
         *rows_of(world.record, BOTH, BOTH, Bars(LEASE_SECONDS + BACK_BAR_SECONDS)),
+        *rows_of(world.record, SERVICES, SERVICES, Bars(SERVICES_BAR_SECONDS)),
     ]
 
 
@@ -118,17 +127,21 @@ def _supervise(cluster: Cluster) -> float:
     for name in NAMENODES:
         cluster.supervisor.stop(zkfc_of(name))
     for name in NAMENODES:
-        folder = tls_folder(cluster.layout, zkfc_of(name))
-        tls = ("-D", f"{TLS_DIR.name}={folder}") if folder.exists() else ()
-        own_id = ("-D", f"dfs.ha.namenode.id={name}")
-        command = cluster.command("zkfc", *own_id, *tls, "--supervised")
-        cluster.supervisor.start(zkfc_of(name), command, environment=environment())
+        _launch_supervised(cluster, name)
         cluster.wait_for_answer(zkfc_of(name))
     active = cluster.wait_for_active()
     settle(cluster, other(active))
     cluster.wait_for_candidate(active)
     pairs = [(cluster.process(zkfc_of(name)).pid, _worker(cluster, name)) for name in NAMENODES]
     return max(sum(_memory(pid, "Pss") for pid in pair) for pair in pairs)
+
+
+def _launch_supervised(cluster: Cluster, namenode: str) -> None:
+    folder = tls_folder(cluster.layout, zkfc_of(namenode))
+    tls = ("-D", f"{TLS_DIR.name}={folder}") if folder.exists() else ()
+    own_id = ("-D", f"dfs.ha.namenode.id={namenode}")
+    command = cluster.command("zkfc", *own_id, *tls, "--supervised")
+    cluster.supervisor.start(zkfc_of(namenode), command, environment=environment())
 
 
 def environment() -> dict[str, str]:
@@ -192,5 +205,22 @@ def _kill_both(stage: Stage) -> Failover:
 
     killed = observe(cluster, stage.workload, begin(cluster, strike, PHASES))
     cluster.start(killed.old)
+    settle(cluster, killed.old)
+    return killed
+
+
+def _kill_services(stage: Stage) -> Failover:
+    """Kill the active, its controller and that one's parent; start them again after a second."""
+    cluster = stage.cluster
+
+    def strike(old: str) -> None:
+        struck = time.monotonic()
+        for name in (zkfc_of(old), old):
+            cluster.kill(name)
+        time.sleep(max(0.0, struck + RESTART_SECONDS - time.monotonic()))
+        _launch_supervised(cluster, old)
+        cluster.launch(old)
+
+    killed = observe(cluster, stage.workload, begin(cluster, strike, PHASES))
     settle(cluster, killed.old)
     return killed
