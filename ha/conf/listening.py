@@ -119,7 +119,7 @@ def required_door(
 
 def elsewhere(conf: Configuration) -> str | None:
     """Return the first host in the configuration that is not on this machine's loopback."""
-    return next((host for host in _hosts(conf) if not is_loopback(host, unknown=False)), None)
+    return next((host for host in named_hosts(conf) if not is_loopback(host, unknown=False)), None)
 
 
 def is_loopback(host: str, *, unknown: bool = True) -> bool:
@@ -162,9 +162,9 @@ def _default_host(conf: Configuration, key: Key[Any], host: str) -> tuple[str, s
     ``host`` is where others look for it.
     """
     journal = key in (keys_journal.RPC, keys_journal.HTTP)
-    own = _own_name(conf, conf.get(keys_journal.RPC).port) if journal else host
+    own = own_name(conf, conf.get(keys_journal.RPC).port) if journal else host
     mode = f"{SECURITY_MODE.name}={conf.get(SECURITY_MODE)}"
-    if any(_hosts(conf)) and elsewhere(conf) is None:
+    if any(named_hosts(conf)) and elsewhere(conf) is None:
         here = own if own is not None and is_loopback(own) else LOOPBACK
         return here, "every host in the configuration is on loopback"
     if not lets_other_hosts_in(conf):
@@ -176,22 +176,23 @@ def _default_host(conf: Configuration, key: Key[Any], host: str) -> tuple[str, s
     return EVERYWHERE, f"{mode} lets others in: Hadoop's default"
 
 
-def _own_name(conf: Configuration, port: int) -> str | None:
+def own_name(conf: Configuration, port: int) -> str | None:
     """Return the one JournalNode in the configuration that has an address of this machine."""
-    own = {node.host for node in _journalnodes(conf) if node.port == port and is_local(node.host)}
+    own = {node.host for node in journalnodes(conf) if node.port == port and is_local(node.host)}
     return own.pop() if len(own) == 1 else None
 
 
-def _hosts(conf: Configuration) -> Iterator[str]:
+def named_hosts(conf: Configuration) -> Iterator[str]:
     """Yield the host of each JournalNode and NameNode that the configuration names."""
-    yield from (node.host for node in _journalnodes(conf))
+    yield from (node.host for node in journalnodes(conf))
     for nameservice, namenode in _scopes(conf):
         address = conf.get(keys.NAMENODE_RPC, nameservice=nameservice, namenode=namenode)
         if address is not None:
             yield address.host
 
 
-def _journalnodes(conf: Configuration) -> Iterator[HostPort]:
+def journalnodes(conf: Configuration) -> Iterator[HostPort]:
+    """Yield each JournalNode that a nameservice's shared edits name, perhaps twice."""
     for nameservice, namenode in _scopes(conf):
         with suppress(ConfigurationError):
             yield from shared_edits(conf, nameservice, namenode).nodes

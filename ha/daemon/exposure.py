@@ -24,8 +24,9 @@ from ha.conf.keys.security import (
     TLS_DIR,
     Mode,
 )
-from ha.conf.listening import BIND_HOSTS, Door, elsewhere, is_loopback
-from ha.conf.topology import namenode_ids
+from ha.conf.keys.web import WEB_HOSTS
+from ha.conf.listening import BIND_HOSTS, Door, elsewhere, is_loopback, named_hosts
+from ha.conf.topology import local_namenode, namenode_ids
 from ha.daemon.process import ExitWith
 from ha.security.access_control import AccessControl
 from ha.security.audit import AuditLog
@@ -116,6 +117,7 @@ def check_exposure(
         audit=audit,
         kernel_reports_uids=told,
         tls=tls,
+        hosts=(*configuration.get(WEB_HOSTS), *named_hosts(configuration)),
         simple_clients=configuration.get(SIMPLE_CLIENTS),
         namenodes=_namenodes(configuration),
     )

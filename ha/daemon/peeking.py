@@ -1,5 +1,9 @@
 """One port for TLS and for plain bytes: the first byte of a connection distinguishes them.
 
+A handshake is begun only once its first record is whole: what a stranger leaves half done costs a
+descriptor and an entry in a table.  A connection without a proof has a place at the door, and the
+oldest of its origin gives way to the next.
+
 So no client needs to know of a second port, and a cluster goes over to certificates daemon by
 daemon.  The listener accepts by itself and looks at the byte with MSG_PEEK, which leaves it where
 it is; the connection is handed to the loop afterwards.  Neither asyncio's server nor uvloop's can
@@ -13,11 +17,15 @@ import asyncio
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import structlog
 from prometheus_client import Counter
 
+from ha.daemon.door.door import Door, DoorLimits
+from ha.daemon.door.origin import origin_of_socket
+from ha.daemon.door.places import Standing
 from ha.security.certificates import Leaf
 from ha.security.first_byte import TLS_FIRST_BYTE
 from ha.security.tls_files import TlsFiles
@@ -26,14 +34,26 @@ log = structlog.get_logger()
 
 HANDSHAKE_SECONDS: Final = 10.0
 """From a connection to its first byte, and again to the end of the handshake."""
-MOST_UNKNOWN: Final = 256
-"""Connections of which nothing is proven yet; the longest silent one gives way."""
+OPENING: Final = DoorLimits(most=256, unproven=224, unproven_of_origin=64, of_origin=64)
+"""Connections that have not proved anything yet."""
+_RECORD_HEAD: Final = 5
+_MOST_IN_RECORD: Final = 16 * 1024
 _AT_ONCE: Final = 64
 _REST_SECONDS: Final = 1.0
 HANDSHAKES: Final = Counter(
     "nnha_tls_handshakes", "TLS connections that came in, by what became of the handshake",
     ["result"],
 )  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Opening:
+    """What waits for a connection's first record, until it is whole, and then opens it."""
+
+    deadline: asyncio.TimerHandle
+    wanted: int = 1
+    """Bytes that must be there before it is looked at again."""
+    task: "asyncio.Task[None] | None" = None
 
 
 class PeekingListener:
@@ -48,8 +68,8 @@ class PeekingListener:
         self._demanding = demanding
         self._loop = asyncio.get_running_loop()
         self._sockets: list[socket.socket] = []
-        self._silent: dict[socket.socket, asyncio.TimerHandle] = {}
-        self._opening: set[asyncio.Task[None]] = set()
+        self._door: Door[socket.socket] = Door("opening", self._turned_away)
+        self._opening: dict[socket.socket, _Opening] = {}
         self._resting: asyncio.TimerHandle | None = None
 
     async def start(self, host: str, port: int, backlog: int) -> int:
@@ -79,12 +99,10 @@ class PeekingListener:
             self._resting.cancel()
         for listener in self._sockets:
             self._loop.remove_reader(listener.fileno())
-        for connection in tuple(self._silent):
+        tasks = [one.task for one in self._opening.values() if one.task is not None]
+        for connection in tuple(self._opening):
             self._drop(connection)
-        opening = tuple(self._opening)
-        for task in opening:
-            task.cancel()
-        await asyncio.gather(*opening, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         self._close_sockets()
 
     async def wait_closed(self) -> None:
@@ -117,53 +135,72 @@ class PeekingListener:
 
     def _take(self, connection: socket.socket) -> None:
         connection.setblocking(False)  # noqa: FBT003 - socket's own
-        if len(self._silent) + len(self._opening) >= MOST_UNKNOWN and not self._make_room():
+        try:
+            seat = OPENING.seat(origin_of_socket(connection), Standing.UNPROVEN)
+        except OSError:
             connection.close()
             return
-        if not self._peeked(connection):
-            self._silent[connection] = self._loop.call_later(
-                HANDSHAKE_SECONDS, self._drop, connection
-            )
-            self._loop.add_reader(connection.fileno(), self._said, connection)
-
-    def _make_room(self) -> bool:
-        for longest in self._silent:
-            self._drop(longest)
-            return True
-        return False
+        if not self._door.take(connection, seat):
+            connection.close()
+            return
+        self._opening[connection] = _Opening(
+            self._loop.call_later(HANDSHAKE_SECONDS, self._drop, connection)
+        )
+        self._loop.add_reader(connection.fileno(), self._said, connection)
+        self._said(connection)
 
     def _said(self, connection: socket.socket) -> None:
+        """Open a connection if it has said enough; close it if it has ended."""
+        try:
+            missing, secure = _peeked(connection)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self._drop(connection)
+            return
+        opening = self._opening[connection]
+        # Called with fewer bytes than it waits for: there come no more, and TLS says so.
+        whole = not missing or opening.wanted == missing
+        opening.wanted = 1 if whole else missing
+        with suppress(OSError):
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, opening.wanted)
+        if not whole:
+            return
         self._loop.remove_reader(connection.fileno())
-        self._silent.pop(connection).cancel()
-        if not self._peeked(connection):
+        opening.deadline.cancel()
+        opening.task = self._loop.create_task(
+            self._open(connection, secure=secure), name="open a connection"
+        )
+        opening.task.add_done_callback(lambda task: self._ended(connection, task))
+
+    def _ended(self, connection: socket.socket, task: "asyncio.Task[None]") -> None:
+        self._forget(connection)
+        if task.cancelled():  # perhaps before its first step, in which it could have closed it
             connection.close()
+
+    def _turned_away(self, connection: socket.socket, _limit: str) -> None:
+        self._drop(connection)
 
     def _drop(self, connection: socket.socket) -> None:
-        self._loop.remove_reader(connection.fileno())
-        self._silent.pop(connection).cancel()
-        connection.close()
-
-    def _peeked(self, connection: socket.socket) -> bool:
-        """Return whether it has sent something, or has ended: then it needs nothing more."""
-        try:
-            first = connection.recv(1, socket.MSG_PEEK)
-        except (BlockingIOError, InterruptedError):
-            return False
-        except OSError:
-            first = b""
-        if not first:
+        opening = self._forget(connection)
+        if opening is None:
+            return
+        if opening.task is None:
+            self._loop.remove_reader(connection.fileno())
             connection.close()
-            return True
-        opening = self._open(connection, secure=first[0] == TLS_FIRST_BYTE)
-        task = self._loop.create_task(opening, name="open a connection")
-        self._opening.add(task)
-        task.add_done_callback(self._opening.discard)
-        return True
+        else:
+            opening.task.cancel()
+
+    def _forget(self, connection: socket.socket) -> _Opening | None:
+        """Free the place of a connection."""
+        self._door.leave(connection)
+        opening = self._opening.pop(connection, None)
+        if opening is not None:
+            opening.deadline.cancel()
+        return opening
 
     async def _open(self, connection: socket.socket, *, secure: bool) -> None:
-        peer: Any = None
         try:
-            peer = connection.getpeername()
             if not secure:
                 await self._loop.connect_accepted_socket(self._factory, connection)
                 return
@@ -173,22 +210,43 @@ class PeekingListener:
                 ssl=context, ssl_handshake_timeout=HANDSHAKE_SECONDS,
             )  # fmt: skip
         except OSError as failure:
+            self._refused(connection, str(failure))
             connection.close()
-            HANDSHAKES.labels("failed").inc()
-            because = str(failure) or "it hung up before the handshake was done"
-            log.info("tls.refused", peer=peer and peer[0], because=because)
             return
-        except asyncio.CancelledError:
-            connection.close()
-            raise
         HANDSHAKES.labels("done").inc()
         self._watch(transport)
+
+    def _refused(self, connection: socket.socket, why: str) -> None:
+        peer: Any = None
+        with suppress(OSError):
+            peer = connection.getpeername()
+        HANDSHAKES.labels("failed").inc()
+        because = why or "it hung up before the handshake was done"
+        log.info("tls.refused", peer=peer and peer[0], because=because)
 
     def _watch(self, transport: asyncio.BaseTransport) -> None:
         shown = transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
         leaf = self._tls.leaf(shown or b"")
         if isinstance(leaf, Leaf):
             watch(self._tls, leaf, transport, self._loop)
+
+
+def _peeked(connection: socket.socket) -> tuple[int, bool]:
+    """Return how many bytes it must have before it can be opened, 0 if it can; and if it is TLS.
+
+    Raises:
+        OSError: it says nothing yet, or has hung up.
+    """
+    head = connection.recv(_RECORD_HEAD, socket.MSG_PEEK)
+    if not head:
+        raise ConnectionResetError("")
+    if head[0] != TLS_FIRST_BYTE:
+        return 0, False
+    if len(head) < _RECORD_HEAD:
+        return _RECORD_HEAD, True
+    whole = _RECORD_HEAD + min(int.from_bytes(head[3:]), _MOST_IN_RECORD)
+    have = len(connection.recv(whole, socket.MSG_PEEK))
+    return (0 if have >= whole else whole), True
 
 
 def watch(

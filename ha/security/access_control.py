@@ -8,7 +8,7 @@ import os
 import ssl
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -59,6 +59,7 @@ class AccessControl:
         own_uid: int | None = None,
         kernel_reports_uids: bool = True,
         tls: "TlsFiles | None" = None,
+        hosts: Sequence[str] = (),
         simple_clients: bool = False,
         namenodes: frozenset[str] | None = None,
         uid_of: Callable[[End, End], int | None] = uid_of,
@@ -67,12 +68,14 @@ class AccessControl:
     ) -> None:
         """Name the daemon ``target`` in audit lines.
 
+        ``hosts``: further names under which its pages may be asked.
         ``kernel_reports_uids`` is False where a sandbox keeps the kernel from identifying callers.
         ``tls``: this daemon's certificates, with which its listeners take TLS.  The rest as in
         ``Policy``.
         """
         self._kernel_tells = kernel_reports_uids
         self.tls = tls
+        self.hosts = tuple(hosts)
         self.policy = Policy(
             mode,
             os.geteuid() if own_uid is None else own_uid,

@@ -23,9 +23,11 @@ import structlog
 from prometheus_client import REGISTRY, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
+from ha.daemon.door.origin import Origin, Share, origin_of_ends
+from ha.daemon.door.places import Standing
 from ha.daemon.facts import own_facts
 from ha.daemon.http.connection_table import HttpConnectionTable
-from ha.daemon.http.page_access import PageAccess
+from ha.daemon.http.page_access import Headers, PageAccess
 from ha.daemon.http.pages import METHODS, Page, PageAnswer, json_answer, text_answer
 from ha.daemon.http.probes import RoleSeen, probe_pages
 from ha.daemon.http.stalled_readers import Reader
@@ -50,6 +52,11 @@ _PLAIN_METHODS: Final = frozenset(METHODS.encode().split(b", "))
 _FULL: Final = PageAnswer(
     HTTPStatus.SERVICE_UNAVAILABLE, "text/plain", b"too many requests are under way\n"
 )
+_TOO_LARGE: Final = PageAnswer(
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "text/plain", b"a head may have 16 KiB\n"
+)
+_LAST: Final = b"Connection: close\r\n"
+_UNREADABLE: Final = h11.Request(method="GET", target="*", headers=[("Host", "")])
 NOT_ALLOWED: Final = HTTPStatus.METHOD_NOT_ALLOWED
 _NO_PAGES: Final[Mapping[str, Page]] = {}
 _NO_ROUTES: Final[Sequence["web.RouteDef"]] = ()
@@ -102,6 +109,7 @@ class Endpoint:
     async def start(self, host: str, port: int) -> int:
         """Listen on one address (port 0 = any) and return the bound port; raises ``OSError``."""
         # A browser without a certificate is to read why it sees nothing.
+        self._access.listens_at(host)
         self._listener, bound = await listen(
             self._connection, host, port, tls=self._access.tls, demanding=False
         )
@@ -193,8 +201,10 @@ class _Connection(asyncio.Protocol):
         self._whole_server = whole_server
         self._handing_on: asyncio.Task[None] | None = None
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES)
+        self._request: h11.Request | None = None
         self._received = b""
         self.host = ""
+        self.origin = Origin("", Share.OF_ADDRESS)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         loop = asyncio.get_running_loop()
@@ -202,7 +212,8 @@ class _Connection(asyncio.Protocol):
         self._patience = loop.call_later(self._silence_seconds, self.abort)
         peer = transport.get_extra_info("peername")
         self.host = str(peer[0]) if peer else ""
-        if not self._register.admit(self, loop.time()):
+        self.origin = origin_of_ends(peer, transport.get_extra_info("sockname"))
+        if not self._register.admit(self):
             self.abort()
 
     def data_received(self, data: bytes) -> None:
@@ -213,15 +224,32 @@ class _Connection(asyncio.Protocol):
                 self._abort_after(HEAD_SECONDS)
             return
         self._patience.cancel()
+        if len(self._received) > MAX_HEAD_BYTES and self._head_bytes() > MAX_HEAD_BYTES:
+            self._say(_TOO_LARGE, "GET")
+            return
         path, _, query = request.target.decode("ascii").partition("?") if request else ("", "", "")
         page = self._pages.get(path)
-        if request is None or page is None:
-            self._transport.pause_reading()
-            self._handing_on = asyncio.create_task(self._hand_on(), name="HTTP hand-over")
+        if request is not None and page is not None:
+            method = request.method.decode("ascii")
+            self._say(self._answer(method, path, page, query, Headers(request.headers)), method)
             return
-        method = request.method.decode("ascii")
-        accept = next((value for name, value in request.headers if name == b"accept"), b"")
-        answer = self._answer(method, path, page, query, accept.decode("latin-1"))
+        asked = self._request or _UNREADABLE
+        method = asked.method.decode("ascii")
+        path = asked.target.decode("latin-1").partition("?")[0]
+        if request is not None:  # nothing follows that would have to be read
+            answer = self._access.turned_away(self._transport, method, path, Headers(asked.headers))
+            if answer is not None:
+                self._say(answer, method)
+                return
+        self._transport.pause_reading()
+        standing = self._access.standing(self._transport, method, path)
+        self._handing_on = asyncio.create_task(self._hand_on(standing), name="HTTP hand-over")
+
+    def _head_bytes(self) -> int:
+        end = self._received.find(b"\r\n\r\n", 0, MAX_HEAD_BYTES + 4)
+        return len(self._received) if end < 0 else end
+
+    def _say(self, answer: PageAnswer, method: str) -> None:
         # Until the last byte has gone: a client that never reads it must not keep page and
         # descriptor.
         self._abort_after(self._silence_seconds)
@@ -235,15 +263,16 @@ class _Connection(asyncio.Protocol):
             request = self._http.next_event()
             if not isinstance(request, h11.Request):
                 return h11.NEED_DATA
+            self._request = request
             is_whole = isinstance(self._http.next_event(), h11.EndOfMessage)
         except h11.RemoteProtocolError:
             return None  # aiohttp answers what is wrong with it
         is_plain = is_whole and request.method in _PLAIN_METHODS
         return request if is_plain and not self._http.trailing_data[0] else None
 
-    def _answer(self, method: str, path: str, page: Page, query: str, accept: str) -> PageAnswer:
+    def _answer(self, method: str, path: str, page: Page, query: str, asked: Headers) -> PageAnswer:
         try:
-            refusal = self._access.refusal(self._transport, method, path, accept)
+            refusal = self._access.refusal(self._transport, method, path, asked)
             if refusal is not None:
                 return refusal
             return self._access.shown(self._transport, page(query))
@@ -265,7 +294,7 @@ class _Connection(asyncio.Protocol):
         self._patience.cancel()
         self._patience = asyncio.get_running_loop().call_later(seconds, self.abort)
 
-    async def _hand_on(self) -> None:
+    async def _hand_on(self, standing: Standing) -> None:
         try:
             protocol = await self._whole_server()
         except Exception:
@@ -274,15 +303,18 @@ class _Connection(asyncio.Protocol):
             return
         if self._transport.is_closing():
             return
-        if not self._register.hand_on(self, self._transport, asyncio.get_running_loop().time()):
-            self._transport.write(_framed(_FULL, "GET"))
-            self._transport.close()
+        if not self._register.hand_on(self, self._transport, standing):
+            self._say(_FULL, "GET")
             return
         Reader(self._transport, self._silence_seconds)
         self._transport.set_protocol(protocol)
         protocol.connection_made(self._transport)
         self._transport.resume_reading()
-        protocol.data_received(_in_ascii(self._received))
+        received = _in_ascii(self._received)
+        if standing is Standing.UNPROVEN:  # it keeps no place after its answer
+            line, end, rest = received.partition(b"\r\n")
+            received = line + end + (_LAST if end else b"") + rest
+        protocol.data_received(received)
 
 
 def _in_ascii(received: bytes) -> bytes:

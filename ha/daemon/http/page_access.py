@@ -1,15 +1,18 @@
 """Which caller may see which page: asked before one is made, on plain connections and aiohttp's."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+import socket
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
+from ha.daemon.door.places import Standing
+from ha.daemon.http.hosts import allowed_hosts, may_be_asked
 from ha.daemon.http.pages import PageAnswer, text_answer
 from ha.security.access_control import AccessControl
 from ha.security.audit_text import Outcome
-from ha.security.caller import Caller
-from ha.security.rights import HTTP
+from ha.security.caller import Caller, Method, Role
+from ha.security.rights import HTTP, RIGHTS, WEBHDFS
 
 if TYPE_CHECKING:
     from ha.security.tls_files import TlsFiles
@@ -17,6 +20,26 @@ if TYPE_CHECKING:
 _REASONS: Final = "GET reasons"
 _ALIKE: Final = {"HEAD": "GET", "OPTIONS": "GET"}
 """They reveal no more than GET does."""
+_PAGES: Final = RIGHTS[HTTP]
+_PREFIXES: Final = {
+    route.partition("{")[0]: route
+    for route in (name.partition(" ")[2] for name in _PAGES)
+    if "{" in route
+}
+_UNDER_ANY_NAME: Final = frozenset(
+    {WEBHDFS, "/livez", "/readyz", "/active", "/standby", "/isActive", "/health"}
+)
+"""WebHDFS checks names by itself; what the others say, everybody may know."""
+_MISSING: Final = text_answer("there is no such page\n", HTTPStatus.NOT_FOUND)
+
+
+class Headers:
+    """What a request says in its headers, as far as an answer depends on it."""
+
+    def __init__(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        found = {name.lower(): value.decode("latin-1") for name, value in headers}
+        self.host = found.get(b"host")
+        self.accept = found.get(b"accept", "")
 
 
 class PageAccess:
@@ -24,6 +47,12 @@ class PageAccess:
 
     def __init__(self, access: AccessControl | None) -> None:
         self._access = access
+        self._hosts: frozenset[str] = frozenset()
+
+    def listens_at(self, host: str) -> None:
+        """Let this host's name stand in requests, too."""
+        more = () if self._access is None else self._access.hosts
+        self._hosts = allowed_hosts(host, socket.gethostname(), more)
 
     @property
     def tls(self) -> "TlsFiles | None":
@@ -39,25 +68,61 @@ class PageAccess:
         return {"security": {"mode": self._access.policy.mode.value, **shown}}
 
     def refusal(
-        self, transport: asyncio.BaseTransport | None, method: str, path: str, accept: str = ""
+        self, transport: asyncio.BaseTransport | None, method: str, path: str, asked: Headers
     ) -> PageAnswer | None:
         """Return what to answer instead of the page: 401 without proof, else 403; each says why.
 
-        ``accept`` is the request's header: browsers ask for HTML, and get a page for people.
+        421 where a page of another site may be asking, from a browser of this machine.  Browsers
+        ask for HTML, and get a page for people.
         """
         if self._access is None:
             return None
-        name = f"{_ALIKE.get(method, method)} {path}"
-        denied = self._access.refusal(caller_of(self._access, transport), "http", HTTP, name)
+        caller = caller_of(self._access, transport)
+        if self._is_misdirected(caller, path, asked.host):
+            return text_answer(
+                f"this daemon may not be asked under the name {asked.host!r}: call an address, its "
+                "own name, or one that nnha.web.hosts in its configuration names\n",
+                HTTPStatus.MISDIRECTED_REQUEST,
+            )
+        denied = self._access.refusal(caller, "http", HTTP, _name(method, path))
         if denied is None:
             return None
         status = HTTPStatus.UNAUTHORIZED if denied.unproven else HTTPStatus.FORBIDDEN
-        if "text/html" not in accept:
+        if "text/html" not in asked.accept:
             return text_answer(f"{denied.reason}\n", status)
         # Loaded here: most daemons are never looked at by a browser.
         from ha.daemon.http.front_page import refused_page
 
         return refused_page(status, denied.reason, certificates=self._access.policy.certificates)
+
+    def _is_misdirected(self, caller: Caller, path: str, host: str | None) -> bool:
+        """Return whether a caller whom only its account on this machine proves uses a wrong name.
+
+        No page can have a browser leave the name out.
+        """
+        if host is None or caller.method is not Method.PEER_UID or path in _UNDER_ANY_NAME:
+            return False
+        return not may_be_asked(host, self._hosts)
+
+    def standing(self, transport: asyncio.BaseTransport | None, method: str, path: str) -> Standing:
+        """Return how much its caller has shown, by what a request asks for."""
+        if self._access is None:
+            return Standing.PROVEN
+        caller = caller_of(self._access, transport)
+        if not caller.proven or not self._access.may(caller, HTTP, _name(method, _route(path))):
+            return Standing.UNPROVEN
+        return Standing.KEPT if caller.roles - {Role.CLIENT} else Standing.PROVEN
+
+    def turned_away(
+        self, transport: asyncio.BaseTransport | None, method: str, path: str, asked: Headers
+    ) -> PageAnswer | None:
+        """Return what to answer to a request for which no route need be looked up; else None."""
+        route = _route(path)
+        if self._access is None or self.standing(transport, method, path) is not Standing.UNPROVEN:
+            return None
+        if _name(method, route) in _PAGES:
+            return self.refusal(transport, method, route, asked)
+        return None if caller_of(self._access, transport).roles - {Role.CLIENT} else _MISSING
 
     def begun(
         self, transport: asyncio.BaseTransport | None, method: str, path: str
@@ -88,6 +153,15 @@ class PageAccess:
         if self._access.may(caller_of(self._access, transport), HTTP, _REASONS):
             return answer
         return PageAnswer(answer.status, answer.content_type, b"")
+
+
+def _name(method: str, path: str) -> str:
+    return f"{_ALIKE.get(method, method)} {path}"
+
+
+def _route(path: str) -> str:
+    """Return the route of a path, as rights name it."""
+    return next((route for start, route in _PREFIXES.items() if path.startswith(start)), path)
 
 
 def caller_of(access: AccessControl, transport: asyncio.BaseTransport | None) -> Caller:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from aiohttp import web
 
-from ha.daemon.http.page_access import PageAccess
+from ha.daemon.http.page_access import Headers, PageAccess
 from ha.daemon.http.pages import METHODS, Page
 
 MAX_REQUEST_BYTES = 64 * 1024
@@ -44,8 +44,8 @@ def _checked(route: web.RouteDef, access: PageAccess) -> web.RouteDef:
 
     def asking(ask: Callable[[web.Request], Awaitable[A]]) -> Callable[[web.Request], Awaitable[A]]:
         async def handle(request: web.Request) -> A:
-            accept = request.headers.get("Accept", "")
-            refusal = access.refusal(request.transport, request.method, route.path, accept)
+            asked = Headers(request.raw_headers)
+            refusal = access.refusal(request.transport, request.method, route.path, asked)
             if refusal is not None:
                 raise _REFUSALS[refusal.status](
                     headers=refusal.headers,
@@ -87,15 +87,15 @@ def _told(
     return handle
 
 
-_REFUSALS = {401: web.HTTPUnauthorized, 403: web.HTTPForbidden}
+_REFUSALS = {401: web.HTTPUnauthorized, 403: web.HTTPForbidden, 421: web.HTTPMisdirectedRequest}
 
 
 def _handler(
     page: Page, path: str, access: PageAccess
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     async def handle(request: web.Request) -> web.StreamResponse:
-        accept = request.headers.get("Accept", "")
-        answer = access.refusal(request.transport, request.method, path, accept)
+        asked = Headers(request.raw_headers)
+        answer = access.refusal(request.transport, request.method, path, asked)
         if answer is None:
             answer = access.shown(request.transport, page(request.query_string))
         headers = {

@@ -12,7 +12,10 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
-from ha.daemon.http.connection_table import SHARE_OF_ADDRESS, HttpConnectionTable
+from ha.daemon.door.door import DoorLimits
+from ha.daemon.door.origin import Origin, Share
+from ha.daemon.door.places import Standing
+from ha.daemon.http.connection_table import HttpConnectionTable
 from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.http.pages import PageAnswer
 
@@ -173,7 +176,9 @@ async def test_a_request_that_never_ends_is_not_waited_for(
 
 
 async def test_thousands_of_connections_leave_the_daemon_its_descriptors_and_its_probes() -> None:
-    endpoint = Endpoint(status=dict, healthy=lambda: None, seats=HttpConnectionTable(4, 3))
+    endpoint = Endpoint(
+        status=dict, healthy=lambda: None, seats=HttpConnectionTable(few(1), few(3))
+    )
     port = await endpoint.start("127.0.0.1", 0)
     writers: list[asyncio.StreamWriter] = []
 
@@ -196,7 +201,7 @@ async def test_thousands_of_connections_leave_the_daemon_its_descriptors_and_its
                 writers.append((await asyncio.open_connection("127.0.0.1", port))[1])
                 writers[-1].write(b"GET /health HTT")
                 assert await answer(plain) == b"HTTP/1.1 200"
-        assert [line["event"] for line in lines] == ["http.full"]
+        assert [line["door"] for line in lines] == ["http_long", "http"], "each is said once"
         for writer in writers:
             writer.transport.abort()
         async with asyncio.timeout(30.0):
@@ -208,47 +213,56 @@ async def test_thousands_of_connections_leave_the_daemon_its_descriptors_and_its
         await endpoint.stop()
 
 
-async def test_who_has_more_than_its_share_of_long_requests_gives_way() -> None:
-    seats = HttpConnectionTable(100, 50)
-    asking = [Asking("127.0.0.1") for _ in range(50)]
-    for one in asking:
-        assert seats.admit(one, 0.0)
-        assert seats.hand_on(one, one.transport, 0.0)
-    other = Asking("10.0.0.2")
-    assert seats.admit(other, 0.0)
-    assert seats.hand_on(other, other.transport, 0.0)
-    assert [one.transport.is_closing() for one in asking] == [True] + [False] * 49
+def few(most: int) -> DoorLimits:
+    return DoorLimits(most=most, unproven=most, unproven_of_origin=most, of_origin=most)
 
 
-def test_an_address_has_a_share_of_half_requests_and_of_long_ones() -> None:
-    seats = HttpConnectionTable()
-    asking = [Asking("10.0.0.1") for _ in range(SHARE_OF_ADDRESS + 2)]
-    other = Asking("10.0.0.2")
-    for one in (other, *asking):
-        assert seats.admit(one, 0.0)
-    assert [one.transport.closed for one in asking] == [True] * 2 + [False] * SHARE_OF_ADDRESS
-    assert not other.transport.closed
-    for one in asking[2:]:
-        assert seats.hand_on(one, one.transport, 0.0)
-    late = Asking("10.0.0.1")
-    assert seats.admit(late, 0.0), "a short question is answered all the same"
-    assert not seats.hand_on(late, late.transport, 0.0)
-    asking[2].abort()
-    again = Asking("10.0.0.1")
-    assert seats.admit(again, 0.0)
-    assert seats.hand_on(again, again.transport, 0.0)
+HERE, THERE = Origin("uid 1000", Share.OF_USER), Origin("10.0.0.5", Share.OF_ADDRESS)
 
 
-def test_this_machine_has_no_share_of_its_own() -> None:
-    seats = HttpConnectionTable()
-    asking = [Asking(host) for host in ("127.0.0.1", "::1") for _ in range(3 * SHARE_OF_ADDRESS)]
-    assert all(seats.admit(one, 0.0) for one in asking)
-    assert not any(one.transport.closed for one in asking)
+def long_ones(seats: HttpConnectionTable, standing: Standing, *origins: Origin) -> "list[Asking]":
+    """Return those that aiohttp took, of a newcomer from each origin."""
+    asking = [Asking(origin) for origin in origins]
+    assert all(seats.admit(one) for one in asking)
+    return [one for one in asking if seats.hand_on(one, one.transport, standing)]
+
+
+def test_transfers_find_places_where_clients_and_strangers_have_all() -> None:
+    seats = HttpConnectionTable(
+        long=DoorLimits(most=6, unproven=4, unproven_of_origin=2, of_origin=2)
+    )
+    strangers = long_ones(seats, Standing.UNPROVEN, HERE, HERE, HERE, THERE)
+    assert len(strangers) == 3, "each origin has its share, and no answer is cut for the next"
+    clients = long_ones(seats, Standing.PROVEN, HERE, HERE, HERE, THERE)
+    assert len(clients) == 3
+    transfers = long_ones(seats, Standing.KEPT, *[THERE] * 7)
+    assert [one.transport.closed for one in strangers] == [True] * 3
+    assert [one.transport.closed for one in clients] == [True] * 3
+    assert len(transfers) == 6, "no transfer is cut for the next"
+
+
+def test_half_requests_give_way_oldest_first_those_of_the_largest_origin() -> None:
+    seats = HttpConnectionTable(DoorLimits(most=9, unproven=5, unproven_of_origin=3, of_origin=3))
+    crowd = [Asking(origin) for origin in (THERE, HERE, HERE, HERE, HERE)]
+    assert all(seats.admit(one) for one in crowd)
+    assert [one.transport.closed for one in crowd] == [False, True, False, False, False]
+    others = [Asking(Origin(f"10.0.1.{n}", Share.OF_ADDRESS)) for n in range(3)]
+    assert all(seats.admit(one) for one in others)
+    assert [one.transport.closed for one in crowd] == [False, True, True, True, False]
+
+
+def test_who_could_be_anybody_on_this_machine_gives_way_to_who_is_known() -> None:
+    seats = HttpConnectionTable(long=few(4))
+    anybody = Origin("127.0.0.1", Share.UNLIMITED)
+    first = long_ones(seats, Standing.PROVEN, *[anybody] * 5)
+    assert len(first) == 4
+    assert len(long_ones(seats, Standing.PROVEN, HERE)) == 1
+    assert [one.transport.closed for one in first] == [True, False, False, False]
 
 
 class Asking:
-    def __init__(self, host: str) -> None:
-        self.host = host
+    def __init__(self, origin: Origin) -> None:
+        self.origin = origin
         self.transport = Aborted()
 
     def abort(self) -> None:

@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 
 from ha.conf.keys.security import Mode
 from ha.daemon import peeking
+from ha.daemon.door.door import DoorLimits
 from ha.daemon.event_loop import fast_loop
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import ConnectFailed, ConnectionLost, RemoteFault, RpcError
@@ -294,7 +295,8 @@ async def _opened(port: int) -> RpcConnection:
 def test_who_says_nothing_gives_way(
     authority: Authority, play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(peeking, "MOST_UNKNOWN", 3)
+    limits = DoorLimits(most=3, unproven=3, unproven_of_origin=3, of_origin=3)
+    monkeypatch.setattr(peeking, "OPENING", limits)
     own, peer = authority.holder(Role.ZKFC, "nn1"), authority.holder(Role.ZKFC, "nn2")
 
     async def scene() -> None:
