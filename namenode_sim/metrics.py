@@ -58,6 +58,7 @@ CHECKPOINT_PENDING = Gauge(
     "nnha_checkpoint_transactions_pending", "Edits applied since the newest image here"
 )
 CHECKPOINT_TXID = Gauge("nnha_last_checkpoint_txid", "The last edit in the newest image here")
+TOKENS = Gauge("nnha_delegation_tokens", "Delegation tokens that have not ended or been cancelled")
 UPLOADS = Counter("nnha_checkpoint_uploads", "Images offered to other NameNodes", ["answer"])
 IMAGES_RECEIVED = Counter("nnha_images_received", "Images taken from a standby or a merge")
 

@@ -9,6 +9,7 @@ from google.protobuf.message import Message
 from ha.record import record
 from ha.rpc.java_names import CLIENT_PROTOCOL, NO_SUCH_METHOD, NO_SUCH_PROTOCOL, VERSION_MISMATCH
 from ha.rpc.packets import Detail
+from ha.security.caller import Method as Proof
 
 
 @record
@@ -30,6 +31,8 @@ class Call:
     host: str
     context: str = ""
     """Why the caller calls, in its own words (Hadoop's CallerContext); empty for most."""
+    proof: Proof = Proof.SIMPLE
+    """How the connection has proved who calls."""
 
 
 Ended = Callable[[Message | Exception], None]

@@ -89,6 +89,7 @@ listXAttrs mkdirs modifyAclEntries modifyCacheDirective modifyCachePool msync re
 removeAcl removeAclEntries removeCacheDirective removeCachePool removeDefaultAcl removeXAttr
 rename rename2 renameSnapshot renewLease reportBadBlocks rollingUpgrade satisfyStoragePolicy setAcl
 setOwner
+renewDelegationToken cancelDelegationToken
 setPermission setQuota setReplication setSafeMode setStoragePolicy setTimes setXAttr truncate
 unsetStoragePolicy updateBlockForPipeline updatePipeline upgradeStatus
 """

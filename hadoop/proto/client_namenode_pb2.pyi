@@ -2524,6 +2524,80 @@ class GetDelegationTokenResponseProto(_message.Message):
 Global___GetDelegationTokenResponseProto: _TypeAlias = GetDelegationTokenResponseProto  # noqa: Y015
 
 @_typing.final
+class RenewDelegationTokenRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOKEN_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def token(self) -> _hdfs_types_pb2.TokenProto: ...
+    def __init__(
+        self,
+        *,
+        token: _hdfs_types_pb2.TokenProto | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["token", b"token"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["token", b"token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RenewDelegationTokenRequestProto: _TypeAlias = RenewDelegationTokenRequestProto  # noqa: Y015
+
+@_typing.final
+class RenewDelegationTokenResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NEWEXPIRYTIME_FIELD_NUMBER: _builtins.int
+    newExpiryTime: _builtins.int
+    def __init__(
+        self,
+        *,
+        newExpiryTime: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["newExpiryTime", b"newExpiryTime"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["newExpiryTime", b"newExpiryTime"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RenewDelegationTokenResponseProto: _TypeAlias = RenewDelegationTokenResponseProto  # noqa: Y015
+
+@_typing.final
+class CancelDelegationTokenRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOKEN_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def token(self) -> _hdfs_types_pb2.TokenProto: ...
+    def __init__(
+        self,
+        *,
+        token: _hdfs_types_pb2.TokenProto | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["token", b"token"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["token", b"token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelDelegationTokenRequestProto: _TypeAlias = CancelDelegationTokenRequestProto  # noqa: Y015
+
+@_typing.final
+class CancelDelegationTokenResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelDelegationTokenResponseProto: _TypeAlias = CancelDelegationTokenResponseProto  # noqa: Y015
+
+@_typing.final
 class CreateSnapshotRequestProto(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

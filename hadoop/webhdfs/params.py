@@ -12,6 +12,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 from hadoop.webhdfs.refusals import illegal, invalid_value
+from hadoop.webhdfs.token_text import decoded
 
 PREFIX: Final = "/webhdfs/v1"
 MOST_PARAMETERS: Final = 256
@@ -103,6 +104,7 @@ PARAMS: Final[Mapping[str, Param]] = {
     "flag": _choices("fs.XAttrSetFlag", "CREATE", "REPLACE"),
     "fsaction": _text("[r-][w-][x-]"),
     "group": _text(),
+    "kind": _text(),
     "length": _number(None, 0),
     "modificationtime": _number(-1, -1),
     "namenoderpcaddress": _text(),
@@ -117,7 +119,9 @@ PARAMS: Final[Mapping[str, Param]] = {
     "permission": _number(None, 0, 0o1777, radix=OCTAL),
     "recursive": _flag(default=False),
     "renameoptions": _choices("fs.Options.Rename", "NONE", "OVERWRITE", "TO_TRASH"),
+    "renewer": _text(),
     "replication": _number(None, 1, SHORT),
+    "service": _text(),
     "snapshotdiffindex": _number(-1, -1, INT),
     "snapshotdiffstartpath": _text(),
     "snapshotname": _text(),
@@ -126,6 +130,7 @@ PARAMS: Final[Mapping[str, Param]] = {
     "storagepolicy": _text(),
     "storagespacequota": _number(LONG, -1),
     "storagetype": _text(),
+    "token": Param(decoded),
     "unmaskedpermission": _number(None, 0, 0o1777, radix=OCTAL),
     "user.name": _text(),
     "xattr.name": _text(many=True),

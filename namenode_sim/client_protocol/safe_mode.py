@@ -63,6 +63,9 @@ WORDS: Final = {
     "addCachePool": "Cannot add cache pool {info.poolName}",
     "modifyCachePool": "Cannot modify cache pool {info.poolName}",
     "removeCachePool": "Cannot modify cache pool {poolName}",
+    "getDelegationToken": "Cannot issue delegation token",
+    "renewDelegationToken": "Cannot renew delegation token",
+    "cancelDelegationToken": "Cannot cancel delegation token",
 }
 """What FSNamesystem says that it cannot do, by call; the names are of the request's fields."""
 

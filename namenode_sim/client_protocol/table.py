@@ -23,6 +23,7 @@ from namenode_sim.client_protocol.reads import (
     cluster_reads,
     reads,
 )
+from namenode_sim.client_protocol.tokens import calls as tokens
 from namenode_sim.client_protocol.tree import (
     acl_calls,
     attribute_writes,
@@ -86,7 +87,6 @@ READS: dict[str, Answer] = {
     "listCorruptFileBlocks": cluster_health.list_corrupt_file_blocks,
     "getSnapshottableDirListing": snapshot_calls.get_snapshottable_dir_listing,
     "getSnapshotListing": snapshot_calls.get_snapshot_listing,
-    "getDelegationToken": cluster_reads.get_delegation_token,
     "getCurrentEditLogTxid": cluster_reads.get_current_edit_log_txid,
     "upgradeStatus": cluster_reads.upgrade_status,
     "rollingUpgrade": cluster_reads.rolling_upgrade,
@@ -182,6 +182,9 @@ WRITES: dict[str, WriteCall] = {
     "addCachePool": WriteCall(cache_pools.add, _done(calls.AddCachePoolResponseProto())),
     "modifyCachePool": WriteCall(cache_pools.modify, _done(calls.ModifyCachePoolResponseProto())),
     "removeCachePool": WriteCall(cache_pools.remove, _done(calls.RemoveCachePoolResponseProto())),
+    "getDelegationToken": WriteCall(tokens.get),
+    "renewDelegationToken": WriteCall(tokens.renew),
+    "cancelDelegationToken": WriteCall(tokens.cancel),
 }
 
 _REQUESTS_OF_OTHER_NAMES = {

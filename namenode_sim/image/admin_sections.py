@@ -88,7 +88,7 @@ def read_secrets(section: Iterator[bytes], namespace: Namespace) -> None:
             token.sequenceNumber,
             token.masterKeyId,
         )
-        secrets.tokens[identifier] = signed(token.expiryDate)
+        secrets.add(identifier, signed(token.expiryDate))
 
 
 def write_secrets(write: WriteBytes, namespace: Namespace) -> None:

@@ -53,12 +53,12 @@ def apply_secrets(secrets: state.Secrets, op: SecretsOp) -> None:
                 secrets.token_sequence_number, token.sequence_number
             )
             if token.master_key_id in secrets.keys:
-                secrets.tokens[token] = expiry
+                secrets.add(token, expiry)
         case ops.RenewDelegationToken(token=token, expiry_time=expiry):
             if token in secrets.tokens:
                 secrets.tokens[token] = expiry
         case ops.CancelDelegationToken(token=token):
-            secrets.tokens.pop(token, None)
+            secrets.remove(token)
         case ops.UpdateMasterKey(key=key):
             secrets.keys[key.key_id] = key
             secrets.current_key_id = max(secrets.current_key_id, key.key_id)

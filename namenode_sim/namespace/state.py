@@ -3,6 +3,7 @@
 Each class mirrors one section of the fsimage.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -48,6 +49,20 @@ class Secrets:
     token_sequence_number: int = 0
     keys: dict[int, values.DelegationKey] = field(default_factory=dict)
     tokens: dict[values.DelegationTokenIdentifier, int] = field(default_factory=dict)
+    tokens_of: Counter[str] = field(default_factory=Counter, compare=False)
+    """How many tokens each owner has."""
+
+    def add(self, token: values.DelegationTokenIdentifier, expiry: int) -> None:
+        """Keep a token; one that is known already gets another end."""
+        self.tokens_of[token.owner] += token not in self.tokens
+        self.tokens[token] = expiry
+
+    def remove(self, token: values.DelegationTokenIdentifier) -> None:
+        """Drop a token, if it is known."""
+        if self.tokens.pop(token, None) is not None:
+            self.tokens_of[token.owner] -= 1
+            if not self.tokens_of[token.owner]:
+                del self.tokens_of[token.owner]
 
 
 @dataclass(slots=True)

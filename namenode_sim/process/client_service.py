@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from secrets import token_bytes
 from typing import Any, Protocol
 
 import structlog
@@ -165,13 +166,10 @@ class ClientService:
         """Return what planning this call may look at."""
         groups = self.groups.known(call.user)
         is_super = call.user == self.superuser or self.supergroup in groups
+        exempt = is_super or not self.settings.permissions_enabled
+        rpc = RpcIds(call.client_id, call.call_id)
         caller = model.Caller(
-            user=call.user,
-            groups=groups,
-            is_super=is_super,
-            exempt=is_super or not self.settings.permissions_enabled,
-            host=call.host,
-            rpc=RpcIds(call.client_id, call.call_id),
+            call.user, groups, is_super, exempt, call.host, rpc, call.real_user or "", call.proof
         )
         now = self.clock()
         self.namespace.retry_cache.advance(now)
@@ -185,6 +183,7 @@ class ClientService:
             self.settings,
             self.layout,
             changes,
+            token_bytes,
         )
 
     async def check_superuser(self, call: Call) -> None:
@@ -280,13 +279,13 @@ class ClientService:
         return self.namespace.retry_cache.find(rpc) or self._unchanged.find(rpc)
 
     def _carry_out(self, plan: model.EditPlan) -> Message:
-        self._log_and_apply(plan.ops)
+        self.log_and_apply(plan.ops)
         return plan.answer()
 
     def _safe_mode(self) -> SafeModeAt:
         return SafeModeAt(self.cluster, self.host, self.clock())
 
-    def _log_and_apply(self, ops: Sequence[Op]) -> None:
+    def log_and_apply(self, ops: Sequence[Op]) -> None:
         """Log and apply edits in one turn of the loop: number, buffer, apply.
 
         An edit that is logged but does not apply means that planning and applying disagree: what
@@ -389,7 +388,7 @@ class ClientService:
             return False
         if step is None:
             return False
-        self._log_and_apply(step.ops)
+        self.log_and_apply(step.ops)
         step.then()
         log.info("lease.released", file_id=file_id, closed=step.closed)
         return bool(step.ops)

@@ -6,7 +6,8 @@ from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import datanode as datanode_keys
 from ha.conf.keys import files as keys
-from namenode_sim.client_protocol.words.model import DEFAULT_SETTINGS, Settings
+from ha.conf.keys import security as security_keys
+from namenode_sim.client_protocol.words.model import DEFAULT_SETTINGS, Settings, TokenRules
 
 _HEARTBEATS_OF_A_RECOVERY = 30
 """How long a block recovery may take (BlockManager's BLOCK_RECOVERY_TIMEOUT_MULTIPLIER)."""
@@ -55,7 +56,23 @@ def client_settings(conf: Configuration) -> Settings:
         max_snapshots_of_one=conf.get(keys.SNAPSHOTS_OF_ONE),
         protected=_protected(conf),
         protected_below=conf.get(keys.PROTECTED_BELOW),
+        tokens=_token_rules(conf),
     )
+
+
+def _token_rules(conf: Configuration) -> TokenRules:
+    """Return the rules of delegation tokens, which are for Kerberos clusters, as in Hadoop."""
+    kerberos = conf.get(security_keys.AUTHENTICATION).lower() == "kerberos"
+    times = (
+        conf.get(key) * 1000
+        for key in (
+            security_keys.TOKEN_MAX_LIFETIME,
+            security_keys.TOKEN_RENEW_INTERVAL,
+            security_keys.TOKEN_KEY_INTERVAL,
+        )
+    )
+    always = conf.get(security_keys.TOKEN_ALWAYS)
+    return TokenRules(kerberos or always, kerberos, *map(round, times))
 
 
 def _protected(conf: Configuration) -> frozenset[str]:

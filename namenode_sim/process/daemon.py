@@ -35,7 +35,14 @@ from namenode_sim.namespace.retry_cache import MAX_ENTRIES, RetryCache
 from namenode_sim.process.client_service import ClientService
 from namenode_sim.process.client_settings import client_settings
 from namenode_sim.process.datanodes import cluster_of, datanode_protocols, keeper_of, live_changes
-from namenode_sim.process.duties import notify_when_ready, overdue
+from namenode_sim.process.duties import (
+    expire_tokens,
+    notify_when_ready,
+    overdue,
+    release_leases,
+    roll_edits,
+    roll_long_segments,
+)
 from namenode_sim.process.ha_service import NameNodeHaService, disk_trouble_of
 from namenode_sim.process.jmx import NameNodeBeans
 from namenode_sim.process.listeners import Listeners
@@ -282,14 +289,16 @@ def _duties(
         keys_namenode.CHECKPOINT_TXNS, **scope
     )
     duties = {
-        "leases": _release_leases(namenode, client_service, conf.get(keys_files.LEASE_RECHECK)),
-        "roll-long-segments": _roll_long_segments(
+        "leases": release_leases(namenode, client_service, conf.get(keys_files.LEASE_RECHECK)),
+        "roll-long-segments": roll_long_segments(
             namenode, conf.get(keys_namenode.AUTOROLL_INTERVAL), most
         ),
     }
+    if client_service.settings.tokens.issued:
+        duties["expire-tokens"] = expire_tokens(namenode, client_service)
     period = conf.get(keys_namenode.LOG_ROLL_PERIOD, **scope)
     if period > 0:
-        duties["roll-edits"] = _roll_edits(namenode, period)
+        duties["roll-edits"] = roll_edits(namenode, period)
     return duties
 
 
@@ -367,30 +376,6 @@ async def _leave_orderly(namenode: NameNode) -> None:
             await namenode.become_standby()
     except (TimeoutError, TransitionRefused) as failure:
         log.warning("namenode.left_segment_open", why=str(failure) or "no answer in time")
-
-
-async def _roll_edits(namenode: NameNode, period_seconds: float) -> None:
-    """Roll the active's edits from time to time: standbys see them without asking for it."""
-    while True:
-        await asyncio.sleep(period_seconds)
-        namenode.roll_edits()
-
-
-async def _roll_long_segments(namenode: NameNode, look_seconds: float, most: float) -> None:
-    """Roll early a segment of the active that has grown long (NameNodeEditLogRoller)."""
-    while True:
-        await asyncio.sleep(look_seconds)
-        if namenode.edit_log is not None and namenode.edit_log.edits_in_segment > most:
-            namenode.roll_edits()
-
-
-async def _release_leases(
-    namenode: NameNode, client_service: ClientService, look_seconds: float
-) -> None:
-    while True:
-        await asyncio.sleep(look_seconds)
-        if namenode.state.role is Role.ACTIVE:
-            await client_service.release_expired_leases()
 
 
 async def _end(duties: Sequence[asyncio.Task[None]]) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from google.protobuf.message import Message
 
 from hadoop.proto import hdfs_types_pb2 as types
+from hadoop.webhdfs import token_text
 from namenode_sim.client_protocol.words.errors import not_found
 from namenode_sim.client_protocol.words.paths import text
 
@@ -295,9 +296,18 @@ def trash_root(_: object, asked: Asked) -> Json:
     return {"Path": f"/user/{asked.user}/.Trash"}
 
 
-def no_token(_: object, __: Asked) -> Json:
-    """Answer as a NameNode of Hadoop without Kerberos, which makes no token."""
-    return {"Token": None}
+def token(answer: Answer, asked: Asked) -> Json:
+    """Return a token under the name and the service that its holder will look for."""
+    if not answer.HasField("token"):
+        return {"Token": None}
+    given = answer.token
+    given.kind = asked.values["kind"] or token_text.KIND
+    given.service = asked.values["service"] or ""
+    return {"Token": {"urlString": token_text.encoded(given)}}
+
+
+def token_expiry(answer: Answer, _: Asked) -> Json:
+    return {"long": answer.newExpiryTime}
 
 
 def snapshottable(answer: Answer, _: Asked) -> Json:

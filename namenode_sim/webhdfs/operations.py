@@ -219,10 +219,6 @@ RENAME2: Final = Operation(
 )  # fmt: skip
 _DONE: Final = answers.nothing
 _NO_EC: Final = NotServed("this NameNode writes no erasure-coded files")
-_NO_TOKENS: Final = NotServed(
-    "this NameNode issues no delegation tokens",
-    "org.apache.hadoop.security.token.SecretManager$InvalidToken",
-)
 _DATA: Final = "noredirect excludedatanodes buffersize"
 _GET: Final[Mapping[str, Row]] = {
     "GETFILESTATUS": Operation("getFileInfo", answers.file_status, "src"),
@@ -257,8 +253,8 @@ _GET: Final[Mapping[str, Row]] = {
         "oldsnapshotname snapshotname snapshotdiffstartpath snapshotdiffindex", _ends_and_start),
     "GETSNAPSHOTTABLEDIRECTORYLIST": Operation("getSnapshottableDirListing", answers.snapshottable),
     "GETSNAPSHOTLIST": Operation("getSnapshotListing", answers.snapshot_list, "snapshotRoot"),
-    "GETDELEGATIONTOKEN": Operation("getDelegationToken", answers.no_token,
-        more=lambda _: {"renewer": ""}),
+    "GETDELEGATIONTOKEN": Operation("getDelegationToken", answers.token, "",
+        "renewer service kind", lambda asked: {"renewer": asked.values["renewer"] or asked.user}),
     "OPEN": Redirect("getBlockLocations", f"offset length {_DATA}"),
     "GETFILECHECKSUM": Redirect("getBlockLocations", "noredirect"),
     **dict.fromkeys(("GETECPOLICY", "GETECPOLICIES", "GETECCODECS"), _NO_EC),
@@ -303,7 +299,9 @@ _PUT: Final[Mapping[str, Row]] = {
         "storagepolicy!"),
     "SATISFYSTORAGEPOLICY": Operation("satisfyStoragePolicy", _DONE, "src"),
     **dict.fromkeys(("SETECPOLICY", "ENABLEECPOLICY", "DISABLEECPOLICY"), _NO_EC),
-    **dict.fromkeys(("RENEWDELEGATIONTOKEN", "CANCELDELEGATIONTOKEN"), _NO_TOKENS),
+    "RENEWDELEGATIONTOKEN": Operation("renewDelegationToken", answers.token_expiry, "token=token",
+        "token!"),
+    "CANCELDELEGATIONTOKEN": Operation("cancelDelegationToken", _DONE, "token=token", "token!"),
 }  # fmt: skip
 _POST: Final[Mapping[str, Row]] = {
     "APPEND": Redirect("append", _DATA),

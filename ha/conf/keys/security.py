@@ -8,6 +8,7 @@ from ha.conf.keys.key import Key, Scope
 from ha.conf.keys.units import duration, flag, optional_text, text
 
 _G, _NN = Scope.GLOBAL, Scope.NAMENODE
+_ms = duration("ms", zero=False)
 
 
 class Mode(StrEnum):
@@ -104,6 +105,30 @@ SIMPLE_CLIENTS = Key(
 )
 
 AUTHENTICATION = Key("hadoop.security.authentication", text, "simple", _G, "simple or kerberos")
+TOKEN_MAX_LIFETIME = Key(
+    "dfs.namenode.delegation.token.max-lifetime", _ms, "604800000", _G, "until a token ends anyway"
+)
+TOKEN_RENEW_INTERVAL = Key(
+    "dfs.namenode.delegation.token.renew-interval",
+    _ms,
+    "86400000",
+    _G,
+    "until a token ends that is not renewed",
+)
+TOKEN_KEY_INTERVAL = Key(
+    "dfs.namenode.delegation.key.update-interval",
+    _ms,
+    "86400000",
+    _G,
+    "for how long one key signs delegation tokens",
+)
+TOKEN_ALWAYS = Key(
+    "dfs.namenode.delegation.token.always-use",
+    flag,
+    "false",
+    _G,
+    "delegation tokens without Kerberos, too",
+)
 AUTHORIZATION = Key("hadoop.security.authorization", flag, "false", _G, "service-level ACLs")
 HTTP_AUTHENTICATION = Key(
     "hadoop.http.authentication.type", text, "simple", _G, "who may see the pages"

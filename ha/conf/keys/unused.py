@@ -7,9 +7,6 @@ _NOT_OF_FILES = (
 )
 _SAFE_MODE_LOOKS = "safe mode is looked at once a second, and copies are made only after it"
 _CLIENTS = "Hadoop's clients read it, and none of nnha's daemons does"
-_NO_KERBEROS = (
-    "nnha has no Kerberos; its daemons do not start with hadoop.security.authentication=kerberos"
-)
 _NO_HTTPS = "nnha serves no HTTPS; its daemons do not start with dfs.http.policy=HTTPS_ONLY"
 _ONE_LOOP = "one event loop serves all calls, and there are no handler threads to count"
 _NO_SECONDARY = (
@@ -26,7 +23,6 @@ _RPC_DEADLINE = (
     "ha.failover-controller.*, dfs.qjournal.*), which includes connecting"
 )
 _SERVER_SOCKETS = "nnha's RPC server has limits of its own, which no key sets"
-_NO_TOKENS = "nnha issues no delegation tokens, which are for clusters with Kerberos"
 _SNAPSHOTS = (
     "a snapshot is taken and dropped at once, as with Hadoop's default, and holds files as they are"
 )
@@ -38,7 +34,7 @@ _REASONS: Mapping[str, str] = {
         dfs.namenode.max-lock-hold-to-release-lease-ms""",
     _NOT_OF_FILES: """
         dfs.data.transfer.protection dfs.datanode.data.dir.perm dfs.datanode.handler.count
-        dfs.datanode.https.address dfs.datanode.keytab.file dfs.datanode.kerberos.principal
+        dfs.datanode.https.address
         dfs.datanode.use.datanode.hostname
         dfs.namenode.avoid.read.stale.datanode dfs.namenode.avoid.write.stale.datanode
         dfs.namenode.blocks.per.postponedblocks.rescan
@@ -53,19 +49,9 @@ _REASONS: Mapping[str, str] = {
         dfs.client.failover.sleep.max.millis dfs.client.read.shortcircuit
         dfs.client.retry.policy.enabled dfs.client.retry.policy.spec dfs.client.socket-timeout
         dfs.client.use.datanode.hostname dfs.domain.socket.path dfs.user.home.dir.prefix
-        dfs.namenode.kerberos.principal.pattern hadoop.caller.context.enabled
+        hadoop.caller.context.enabled
         io.compression.codecs io.serializations ipc.client.connection.maxidletime
         ipc.client.fallback-to-simple-auth-allowed ipc.client.idlethreshold ipc.client.kill.max""",
-    _NO_KERBEROS: """
-        dfs.journalnode.kerberos.internal.spnego.principal dfs.journalnode.kerberos.principal
-        dfs.journalnode.keytab.file dfs.namenode.kerberos.internal.spnego.principal
-        dfs.namenode.kerberos.principal dfs.namenode.keytab.file
-        hadoop.security.auth_to_local""",
-    "Hadoop protects by it connections that Kerberos or a token authenticates, and nnha has "
-    "neither; its daemons do not start with hadoop.security.authentication=kerberos": """
-        hadoop.rpc.protection""",
-    "service-level access lists are for hadoop.security.authorization=true, with which nnha's "
-    "NameNode does not start": "security.ha.service.protocol.acl",
     _NO_HTTPS: """
         dfs.journalnode.https-address dfs.journalnode.https-bind-host dfs.namenode.https-address
         dfs.namenode.https-bind-host dfs.namenode.secondary.https-address
@@ -74,10 +60,9 @@ _REASONS: Mapping[str, str] = {
     "hadoop.http.authentication.type than simple": "hadoop.http.filter.initializers",
     "nnha's pages have no users: they are read-only": "hadoop.http.staticuser.user",
     _NO_SPNEGO: """
+        dfs.journalnode.kerberos.internal.spnego.principal
+        dfs.namenode.kerberos.internal.spnego.principal
         dfs.web.authentication.kerberos.keytab dfs.web.authentication.kerberos.principal""",
-    _NO_TOKENS: """
-        dfs.namenode.delegation.key.update-interval dfs.namenode.delegation.token.max-lifetime
-        dfs.namenode.delegation.token.renew-interval""",
     "nnha reads passwords from the files that its own keys name with @": """
         hadoop.security.credential.provider.path""",
     "it names Java classes; nnha.audit.format and nnha.audit.file set nnha's audit log": """
@@ -163,7 +148,6 @@ NOT_USED: Mapping[str, str] = {
 """Keys of Hadoop that an ordinary cluster's files contain and that nnha does not use, and why."""
 
 NOT_USED_PREFIXES: Mapping[str, str] = {
-    "hadoop.proxyuser.": "nnha does not authenticate callers, so there are no proxy users",
     "dfs.namenode.edits.journal-plugin.": "it names a Java class",
 }
 """The same for keys whose names end in anything."""

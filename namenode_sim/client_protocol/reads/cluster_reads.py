@@ -129,13 +129,6 @@ def get_enclosing_root(
     return calls.GetEnclosingRootResponseProto(enclosingRootPath="/")
 
 
-def get_delegation_token(
-    _: Scene, __: calls.GetDelegationTokenRequestProto
-) -> calls.GetDelegationTokenResponseProto:
-    """Return no token: only Kerberos clusters have them, and clients take it as "not needed"."""
-    return calls.GetDelegationTokenResponseProto()
-
-
 def get_current_edit_log_txid(
     scene: Scene, _: calls.GetCurrentEditLogTxidRequestProto
 ) -> calls.GetCurrentEditLogTxidResponseProto:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from google.protobuf.message import Message
 
 from ha.record import record
+from ha.security.caller import Method as Proof
 from journal.model import LAYOUT_VERSION
 from namenode_sim.client_protocol.words.errors import FsError
 from namenode_sim.client_protocol.words.leases import LeaseTimes
@@ -14,6 +15,22 @@ from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import RpcIds
 from namenode_sim.namespace.namespace import Namespace
+
+_DAY_MS: Final = 24 * 60 * 60 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRules:
+    """How long tokens and keys last; ``issued``: whether there are tokens at all.
+
+    ``proven_only``: callers who only say who they are get none.
+    """
+
+    issued: bool = False
+    proven_only: bool = False
+    lifetime_ms: int = 7 * _DAY_MS
+    renewal_ms: int = _DAY_MS
+    key_ms: int = _DAY_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +68,7 @@ class Settings:
     max_snapshots_of_one: int = 65536
     protected: frozenset[str] = frozenset()
     protected_below: bool = False
+    tokens: TokenRules = TokenRules()
 
 
 DEFAULT_SETTINGS = Settings()
@@ -70,6 +88,13 @@ class Caller:
     exempt: bool
     host: str
     rpc: RpcIds
+    real_user: str = ""
+    """The one who acts for the user; empty for most."""
+    proof: Proof = Proof.SIMPLE
+
+
+def _nothing_drawn(_: int) -> bytes:
+    raise RuntimeError("a plan wants random bytes, and was given no source of them")
 
 
 @record
@@ -87,6 +112,8 @@ class Scene:
     """That of the edits which are written."""
     changes: bool = False
     """Whether the call may change something: then paths into snapshots are refused."""
+    random: Callable[[int], bytes] = _nothing_drawn
+    """Returns that many bytes for a new key."""
 
 
 @record

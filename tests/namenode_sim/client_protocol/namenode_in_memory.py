@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import CLIENT_PROTOCOL, STANDBY_EXCEPTION
 from ha.rpc.protocol import Call
+from ha.security.caller import Method
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import FsPermissionProto, HdfsFileStatusProto
 from journal.model import LAYOUT_VERSION, TxId
@@ -146,12 +147,15 @@ class Served:
         client_id: bytes = b"client-of-16byte",
         call_id: int | None = None,
         host: str = "127.0.0.1",
+        real_user: str | None = None,
+        proof: Method = Method.PEER_UID,
         **fields: object,
     ) -> Message:
         """Make one call; a ``call_id`` used before makes it a repetition."""
         request, handle = self.methods[method]
         number = next(self.call_ids) if call_id is None else call_id
-        call = Call(CLIENT_PROTOCOL, method, client_id, number, 0, user, None, host)
+        who = (user, real_user, host)
+        call = Call(CLIENT_PROTOCOL, method, client_id, number, 0, *who, proof=proof)
         return await handle(call, request(**fields))  # protobuf checks
 
     async def mkdirs(self, src: str, mode: int = 0o755, **more: object) -> bool:

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from ha.conf.configuration import load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.rpc.errors import RemoteFault
-from namenode_sim.client_protocol.words.model import Settings
+from namenode_sim.client_protocol.words.model import Settings, TokenRules
 from namenode_sim.edits.ops import AddBlock
 from namenode_sim.edits.values import Block
 from namenode_sim.process.client_settings import client_settings
@@ -66,6 +66,10 @@ FIELDS: dict[str, tuple[str, object]] = {
     "dfs.namenode.snapshot.filesystem.limit=1": ("max_snapshots", 1),
     "fs.protected.directories=/a/, //b//c": ("protected", frozenset({"/a", "/b/c"})),
     "dfs.protected.subdirectories.enable=true": ("protected_below", True),
+    "dfs.namenode.delegation.token.always-use=true": ("tokens", TokenRules(issued=True)),
+    "dfs.namenode.delegation.token.max-lifetime=5s": ("tokens", TokenRules(lifetime_ms=5000)),
+    "dfs.namenode.delegation.token.renew-interval=7": ("tokens", TokenRules(renewal_ms=7)),
+    "dfs.namenode.delegation.key.update-interval=1m": ("tokens", TokenRules(key_ms=60_000)),
 }
 
 
@@ -85,6 +89,7 @@ REFUSED = {
     "dfs.namenode.fs-limits.max-directory-items=6400001": "at most 6400000",
     "dfs.namenode.fs-limits.max-xattr-size=0": "at least 1",
     "dfs.namenode.fs-limits.max-xattr-size=32769": "at most 32768",
+    "dfs.namenode.delegation.token.max-lifetime=0": "longer than zero",
     "dfs.checksum.type=MD5": "must be CRC32C or CRC32 or NULL",
     "fs.protected.directories=user": "not an absolute path",
 }

@@ -34,6 +34,7 @@ GIVEN = {
     "snapshotname": "s", "oldsnapshotname": "o", "storagetype": "ssd", "storagepolicy": "HOT",
     "sources": "/a,b", "newlength": "3", "fsaction": "r-x", "encoding": "hex", "owner": "bob",
     "replication": "2", "storagespacequota": "-1",
+    "token": "AAAAAA",
 }  # fmt: skip
 
 
@@ -46,6 +47,12 @@ def requested(method: str, query: params.Query) -> Message:
     row, found = asked_for(method, query, "/p", "alice", "writer")
     assert isinstance(row, Operation)
     return row.request(found)
+
+
+@pytest.mark.parametrize("text", ["A", "AAA", "Aw", "!!!!", "gICAgICA", "ü", "AP__", "A" * 20000])
+def test_a_text_that_is_no_token_is_refused(text: str) -> None:
+    with pytest.raises(RemoteFault, match="it is no token"):
+        asked("PUT", "CANCELDELEGATIONTOKEN", token=text)
 
 
 def test_the_table_has_all_of_hadoops_operations() -> None:

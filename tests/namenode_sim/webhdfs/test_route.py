@@ -11,6 +11,9 @@ from google.protobuf.message import Message
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import STANDBY_EXCEPTION
 from ha.rpc.protocol import Call, Method
+from hadoop.webhdfs.token_text import decoded
+from namenode_sim.client_protocol.words.model import Settings, TokenRules
+from namenode_sim.edits.admin_codec import TOKEN
 from tests.namenode_sim.client_protocol import datanodes_in_memory
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
 from tests.namenode_sim.webhdfs.web_client import WebClient, web_client
@@ -101,6 +104,30 @@ async def test_what_is_set_is_shown(served: Served, client: WebClient) -> None:
     assert await shown("/", "GETHOMEDIRECTORY") == "/user/hdfs"
     assert await shown("/", "GETTRASHROOT", user_name="alice") == "/user/alice/.Trash"
     assert await shown("/", "GETDELEGATIONTOKEN") is None
+
+
+async def test_a_token_is_given_renewed_and_cancelled() -> None:
+    served = serve(settings=Settings(tokens=TokenRules(issued=True)))
+    async with asyncio.timeout(60), web_client(served) as client:
+        asked = {"renewer": "hdfs", "service": "nn:8020"}
+        answer = await client.ask("GET", "/", "GETDELEGATIONTOKEN", **asked)
+        text = answer.json["Token"]["urlString"]
+        token = decoded(text)
+        assert (token.kind, token.service) == ("WEBHDFS delegation", "nn:8020")
+        assert "=" not in text
+        (held,) = served.namespace.secrets.tokens
+        assert TOKEN.write(held) == token.identifier
+        renewed = await client.ask("PUT", "/", "RENEWDELEGATIONTOKEN", token=text)
+        assert renewed.json == {"long": served.namespace.secrets.tokens[held]}
+        ended = await client.ask("PUT", "/", "CANCELDELEGATIONTOKEN", token=text)
+        assert ended.status == 200
+        again = await client.ask("PUT", "/", "CANCELDELEGATIONTOKEN", token=text)
+        assert again.refusal == (403, "InvalidToken")
+        mine = await client.ask("GET", "/", "GETDELEGATIONTOKEN", user_name="alice", kind="k")
+        assert decoded(mine.json["Token"]["urlString"]).kind == "k"
+        assert [(one.owner, one.renewer) for one in served.namespace.secrets.tokens] == [
+            ("alice", "alice"),
+        ]
 
 
 async def test_a_name_comes_back_as_it_was_written(client: WebClient) -> None:

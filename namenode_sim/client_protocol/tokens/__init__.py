@@ -1,0 +1,1 @@
+"""Delegation tokens: given, renewed and cancelled."""
