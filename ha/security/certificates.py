@@ -4,13 +4,14 @@ ECDSA on P-256 with SHA-256.  Nothing here touches a file or a clock.
 """
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import pkcs12
@@ -172,25 +173,40 @@ def parse(data: bytes) -> Leaf:
     found = _load(data)
     uris: list[str] = []
     hosts: tuple[str, ...] = ()
-    try:
-        names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        uris = names.get_values_for_type(x509.UniformResourceIdentifier)
-        addresses = names.get_values_for_type(x509.IPAddress)
-        hosts = (*names.get_values_for_type(x509.DNSName), *map(str, addresses))
-    except x509.ExtensionNotFound:
-        pass
-    except ValueError as failure:
-        raise BadCertificate(f"its names cannot be read: {failure}") from None
     name, nameless = None, ""
-    try:
-        name = named_by(uris)
-    except BadName as bad:
-        nameless = str(bad)
-    return Leaf(
-        name, nameless, hosts, found.serial_number,
-        found.not_valid_before_utc, found.not_valid_after_utc,
-        found.fingerprint(hashes.SHA256()).hex(),
-    )  # fmt: skip
+    with _readable("it cannot be read"):
+        try:
+            names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+            uris = names.get_values_for_type(x509.UniformResourceIdentifier)
+            addresses = names.get_values_for_type(x509.IPAddress)
+            hosts = (*names.get_values_for_type(x509.DNSName), *map(str, addresses))
+        except x509.ExtensionNotFound:
+            pass
+        try:
+            name = named_by(uris)
+        except BadName as bad:
+            nameless = str(bad)
+        return Leaf(
+            name, nameless, hosts, found.serial_number,
+            found.not_valid_before_utc, found.not_valid_after_utc,
+            found.fingerprint(hashes.SHA256()).hex(),
+        )  # fmt: skip
+
+
+def issuer_of(data: bytes, bundle: bytes) -> str:
+    """Return the fingerprint of the authority in a bundle that has itself signed a certificate.
+
+    Raises:
+        BadCertificate: none has; one below an authority, of an intermediate, is not enough.
+    """
+    leaf = _load(data)
+    for authority in _bundle(bundle):
+        try:
+            leaf.verify_directly_issued_by(authority)
+        except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
+            continue
+        return authority.fingerprint(hashes.SHA256()).hex()
+    raise BadCertificate("the certificate was signed by none of the authorities that are trusted")
 
 
 def fingerprints(bundle: bytes) -> tuple[str, ...]:
@@ -214,16 +230,10 @@ def check_match(pair: Pair, bundle: bytes) -> str:
     Raises:
         BadCertificate: these are no pair, or none has signed it.
     """
-    leaf = _load(pair.certificate)
-    if _private(pair.key).public_key() != leaf.public_key():
-        raise BadCertificate("key and certificate are not of one pair")
-    for authority in _bundle(bundle):
-        try:
-            leaf.verify_directly_issued_by(authority)
-        except (ValueError, TypeError, InvalidSignature):
-            continue
-        return authority.fingerprint(hashes.SHA256()).hex()
-    raise BadCertificate("the certificate was signed by none of the authorities that are trusted")
+    with _readable("its key cannot be read"):
+        if _private(pair.key).public_key() != _load(pair.certificate).public_key():
+            raise BadCertificate("key and certificate are not of one pair")
+    return issuer_of(pair.certificate, bundle)
 
 
 def for_browser(pair: Pair, bundle: bytes, password: str) -> bytes:
@@ -294,13 +304,26 @@ def _host(host: str) -> x509.GeneralName:
         return x509.DNSName(host.lower())
 
 
-def _load(data: bytes) -> x509.Certificate:
+@contextmanager
+def _readable(what: str) -> Iterator[None]:
+    """Turn whatever is raised inside into ``BadCertificate``.
+
+    The library reads parts late, and for odd ones (a name of an unknown kind, an extension twice,
+    a version of the future) it has exceptions that have nothing in common.
+    """
     try:
+        yield
+    except BadCertificate:
+        raise
+    except Exception as failure:
+        raise BadCertificate(f"{what}: {failure}") from failure
+
+
+def _load(data: bytes) -> x509.Certificate:
+    with _readable("this is no certificate"):
         if data.lstrip().startswith(b"-----"):
             return x509.load_pem_x509_certificate(data)
         return x509.load_der_x509_certificate(data)
-    except ValueError as failure:
-        raise BadCertificate(f"this is no certificate: {failure}") from None
 
 
 def _bundle(data: bytes) -> list[x509.Certificate]:

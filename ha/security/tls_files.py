@@ -92,7 +92,7 @@ class TlsFiles:
                 f"nnha.security.tls.dir: the certificates in {folder} cannot be used: {failure}. "
                 f"nnha security check {folder} tells more"
             ) from failure
-        self._parsed: dict[bytes, certificates.Leaf | str] = {}
+        self._parsed: dict[tuple[bytes, bytes], certificates.Leaf | str] = {}
         self._servers: dict[str, certificates.Leaf] = {}
         self._invalid = ""
         self._ended = threading.Event()
@@ -152,16 +152,23 @@ class TlsFiles:
         return certified_caller(leaf.name.role, leaf.name.name, address)
 
     def leaf(self, shown: bytes) -> certificates.Leaf | str:
-        """Return a certificate's contents, or why it cannot be read; read once."""
-        found = self._parsed.get(shown)
+        """Return a certificate's contents, or why it does not count; looked at once.
+
+        Each must be signed by an authority of ours itself.  Not every library of TLS is as strict:
+        gRPC's takes one of an intermediate that an authority with pathlen:0 has signed, and one
+        whose authority was taken away since, if a session is resumed.
+        """
+        authorities = self._material.authorities
+        found = self._parsed.get((shown, authorities))
         if found is None:
             try:
                 found = certificates.parse(shown)
+                certificates.issuer_of(shown, authorities)
             except certificates.BadCertificate as bad:
                 found = str(bad)
             if len(self._parsed) >= _MOST_PARSED:
                 self._parsed.clear()
-            self._parsed[shown] = found
+            self._parsed[shown, authorities] = found
         return found
 
     def why_refused(self, leaf: certificates.Leaf) -> str:
