@@ -12,13 +12,14 @@ from ha.rpc.protocol import Method
 from ha.rpc.session import Asked, Greeted, Hangup
 from ha.security.access_control import AccessControl
 from ha.security.audit_text import Outcome
-from ha.security.caller import Caller, refused_caller, unproven
-from ha.security.caller import Method as Proof
+from ha.security.caller import Caller, refused_caller
 from ha.security.decision import Denied
 
 if TYPE_CHECKING:
     from ha.security.tls_files import TlsFiles
 
+_MAX_FACE: Final = 100
+"""A stranger's word, which is kept for a while."""
 _UNKNOWN: Final = refused_caller("it is not known whose connection this is", "an unknown address")
 """An error in nnha, or a stranger who has found one: it has no right."""
 _CONTEXT: Final = packets.CallKey(b"", packets.CONTEXT_CALL_ID, packets.NO_RETRY)
@@ -54,17 +55,21 @@ class CallAccess:
 
     def greeted(self, caller: Caller | None, greeted: Greeted) -> Caller | Hangup | None:
         """Return the caller under the name that it gives itself, or its refusal."""
-        if self._access is None or caller is None:
+        if self._access is None:
             return None
         caller = caller or _UNKNOWN
-        face = _last(greeted.protocol)[:MAX_FACE]
-        if caller.principal:
-            return caller  # what it claims is for ``admitted``
-        return _or_hangup(self._access.claimed(caller, greeted.user, greeted.real_user, face))
+        face = _last(greeted.protocol)[:_MAX_FACE]
+        found = self._access.claimed(caller, greeted.user, greeted.real_user, face)
+        if not isinstance(found, Denied):
+            return found
+        last = packets.encode_failure(
+            _CONTEXT, ACCESS_CONTROL, found.reason, packets.Detail.FATAL_UNAUTHORIZED, fatal=True
+        )
+        return Hangup(last, found.reason)
 
     def refusal(self, caller: Caller | None, asked: Asked, method: Method) -> bytes | None:
         """Return the answer to a call that its caller may not make; None where it may."""
-        if self._access is None or caller is None:
+        if self._access is None:
             return None
         caller = caller or _UNKNOWN
         denied = self._access.refusal(
@@ -78,7 +83,7 @@ class CallAccess:
 
     def may(self, caller: Caller | None, asked: Asked) -> bool:
         """Return whether the caller may make a call that is in no audit; from any thread."""
-        if self._access is None or caller is None:
+        if self._access is None:
             return True
         return self._access.may(caller or _UNKNOWN, _last(asked.protocol), asked.method)
 

@@ -19,7 +19,6 @@ import structlog
 from ha.security.access_control import AccessControl
 from ha.security.first_byte import TLS_FIRST_BYTE
 from ha.security.tls_files import TlsFiles
-from journal.node.faces.grpc_watch import CONNECTIONS
 
 log = structlog.get_logger()
 
@@ -28,7 +27,7 @@ _PIECE_BYTES: Final = 64 * 1024
 
 
 def server_credentials(tls: TlsFiles) -> Any:  # noqa: ANN401 - grpc has no types
-    """Make credentials that read the files anew for each connection; callers need a certificate."""
+    """Make credentials that read the files anew for each connection; callers need a certificate.
 
     What is given anew is a context of its own, whose tickets no other takes: so no session is
     resumed, in which no certificate would be verified.  A handshake costs 0.1 ms more for it.
