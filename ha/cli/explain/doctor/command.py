@@ -9,6 +9,7 @@ from rich.text import Text
 
 from ha.cli.explain.doctor import local
 from ha.cli.explain.doctor.cluster import check_clocks, check_cluster
+from ha.cli.explain.doctor.forwarders import check_forwarders
 from ha.cli.explain.doctor.move import ask_namenodes, check_move
 from ha.cli.explain.doctor.znodes import check_znodes
 from ha.cluster.agreement import skews
@@ -62,6 +63,7 @@ async def _check(place: ClusterCommand) -> tuple[list[Finding], bool]:
     found += local.check_ignored(configuration)
     found += local.check_clients(configuration)
     found += local.check_security(configuration)
+    found += check_forwarders(configuration, nameservice)
     found += check_cluster(view)
     found += znodes
     found += check_move(configuration, nameservice, facts)
