@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from deploy.local.cluster.processes import wait_until
 from ha.cli.explain.doctor.forwarders import check_forwarders
 from ha.conf.configuration import Configuration, load_configuration
 from tests.ha.cli.conftest import PORTS
@@ -93,7 +94,14 @@ def test_a_program_that_runs_is_seen(tmp_path: Path) -> None:
     program.symlink_to("/bin/sleep")
     with subprocess.Popen([program, "600", str(RPC)]) as running:
         try:
-            found = list(check_forwarders(configured(tmp_path), "ns1", environment={}))
+            # It has no command line yet while it is being loaded.
+            wait_until(
+                lambda: [
+                    one
+                    for one in check_forwarders(configured(tmp_path), "ns1", environment={})
+                    if f"process {running.pid}," in one.found
+                ],
+                what="it is not seen", deadline_seconds=30.0,
+            )  # fmt: skip
         finally:
             running.kill()
-    assert [one for one in found if f"process {running.pid}," in one.found], found
