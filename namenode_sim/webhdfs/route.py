@@ -17,6 +17,7 @@ from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import CLIENT_PROTOCOL
 from ha.rpc.protocol import Call, RpcProtocol
 from ha.security.access_control import AccessControl
+from ha.security.caller import Method
 from ha.security.rights import CLIENT_PROTOCOL as FACE
 from ha.security.rights import WEBHDFS
 from hadoop.webhdfs import params, refusals
@@ -79,7 +80,8 @@ class WebHdfsRoutes:
             refusal = self.access.refusal(caller, "webhdfs", FACE, row.call)
             if refusal is not None:
                 raise denied(refusal.reason)
-        call = _Caller(self, user, request.remote or "")
+        proof = Method.SIMPLE if caller is None else caller.method
+        call = _Caller(self, user, request.remote or "", proof)
         match row:
             case NotServed():
                 raise FsError(row.java_class, f"{asked.op} is not served: {row.why}")
@@ -130,6 +132,7 @@ class _Caller:
     served: WebHdfsRoutes
     user: str
     host: str
+    proof: Method
 
     async def __call__(self, name: str, **fields: object) -> answers.Answer:
         return await self.send(name, table.request_of(name)(**fields))
@@ -141,7 +144,8 @@ class _Caller:
         return self.served.scene(self._call("getFileInfo"))
 
     def _call(self, name: str) -> Call:
-        return Call(CLIENT_PROTOCOL, name, b"", -2, -1, self.user, None, self.host)
+        who = (self.user, None, self.host)
+        return Call(CLIENT_PROTOCOL, name, b"", -2, -1, *who, proof=self.proof)
 
 
 async def _streamed(request: web.Request, asked: Asked, call: _Caller) -> web.StreamResponse:

@@ -16,6 +16,7 @@ from ha.rpc.server import RpcServer
 from ha.security.access_control import AccessControl
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import client_snapshots_pb2 as snapshots
+from namenode_sim.client_protocol.words.model import Settings, TokenRules
 from namenode_sim.webhdfs.operations import OPERATIONS, Operation, asked_for
 from tests.ha.rpc.test_tls import Unwritten
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
@@ -133,6 +134,21 @@ async def test_a_caller_without_a_name_is_who_the_kernel_says_it_is() -> None:
         async with web_client(await world(), access) as client:
             home = await client.ask("GET", "/", "GETHOMEDIRECTORY", user_name=None)
             assert home.json == {"Path": f"/user/{name}"}
+
+
+@pytest.mark.parametrize(("mode", "uid"), [(Mode.STRICT, NOBODY), (Mode.INSECURE, UNPROVEN)])
+async def test_a_token_is_for_callers_that_have_proved_themselves(
+    mode: Mode, uid: int | None
+) -> None:
+    served = serve(settings=Settings(tokens=TokenRules(issued=True, proven_only=True)))
+    access = AccessControl(mode, target="nn1", audit=Unwritten(), own_uid=1, uid_of=lambda *_: uid)
+    async with web_client(served, access) as client:
+        answer = await client.ask("GET", "/", "GETDELEGATIONTOKEN", user_name="nobody")
+    if uid is NOBODY:
+        assert answer.json["Token"]
+    else:
+        assert answer.refusal == (403, "IOException")
+        assert "only with kerberos or web authentication" in answer.message
 
 
 DATA = (("GET", "OPEN"), ("GET", "GETFILECHECKSUM"), ("PUT", "CREATE"), ("POST", "APPEND"))
