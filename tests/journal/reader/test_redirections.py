@@ -25,7 +25,8 @@ async def test_a_segment_is_fetched_from_no_other_place_than_asked(status: str) 
 
     async with stand_in(send_on) as port, http_session(ReaderSettings()) as session:
         segment = read_segment(
-            session, f"http://127.0.0.1:{port}/getJournal", FrameReader(TxId(1), wanted=TxId(1), last=TxId(2)),
+            session, f"http://127.0.0.1:{port}/getJournal",
+            FrameReader(TxId(1), wanted=TxId(1), last=TxId(2)),
             chunk_bytes=1000,
         )  # fmt: skip
         with pytest.raises(Unavailable, match=f"answered {status}"):
