@@ -40,12 +40,14 @@ class Configuration:
     """Immutable settings.  ``warnings`` lists keys that look misspelt, and other doubts.
 
     ``again`` reads the same files anew, with the same overrides; it raises ConfigurationError.
+    ``folder`` is where they lie.
     """
 
     settings: Mapping[str, Setting]
     environment: Mapping[str, str]
     warnings: tuple[str, ...] = ()
     again: "Callable[[], Configuration] | None" = field(default=None, compare=False, repr=False)
+    folder: Path | None = field(default=None, compare=False, repr=False)
 
     def get(self, key: Key[T], *, nameservice: str | None = None, namenode: str | None = None) -> T:
         """Return a key's typed value: the most specific suffix that is set, else the default.
@@ -193,7 +195,7 @@ def load_configuration(
     settings = [setting for path in paths for setting in read_settings(path)]
     found = _checked([*settings, *(_override(text) for text in overrides)], variables)
     again = partial(load_configuration, folder, overrides, environment=variables)
-    return replace(found, again=again)
+    return replace(found, again=again, folder=folder)
 
 
 def _is_there(path: Path) -> bool:

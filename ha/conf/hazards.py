@@ -8,6 +8,7 @@ from typing import Any, Final
 from ha.conf.configuration import Configuration, nodes_of
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import security as keys
+from ha.conf.keys.kerberos import SASL_RESOLVER
 from ha.conf.keys.key import Key
 
 
@@ -55,19 +56,19 @@ def _not_of_this_machine(mapping: str) -> bool:
 HAZARDS: Final = (
     Hazard(
         keys.AUTHENTICATION,
-        _not_simple,
+        lambda found: found.lower() not in ("simple", "kerberos"),
         EVERY_DAEMON,
-        "nnha has no Kerberos: it would accept any user name that a caller gives",
-        "Let only trusted hosts reach the ports, and set it to simple for nnha's daemons",
+        "nnha knows simple and kerberos: it would accept any user name that a caller gives",
+        "Set it to simple or kerberos for nnha's daemons",
     ),
     Hazard(
-        keys.AUTHORIZATION,
+        SASL_RESOLVER,
         bool,
-        _SERVERS,
-        "nnha's NameNodes, DataNodes and JournalNodes read no hadoop-policy.xml: callers that it "
-        "denies would be served",
-        "Let only trusted hosts reach the ports, and set it to false for these daemons; the ZKFC "
-        "honours it",
+        EVERY_DAEMON,
+        "nnha runs no Java class: each connection would have the protection of "
+        "hadoop.rpc.protection alone",
+        "Say in hadoop.rpc.protection what protects all connections, and unset this for nnha's "
+        "daemons",
     ),
     Hazard(
         keys.HTTP_AUTHENTICATION,

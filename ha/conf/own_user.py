@@ -5,15 +5,23 @@ import os
 from typing import Final
 
 HADOOP_USER_NAME: Final = "HADOOP_USER_NAME"
+_proven = ""
+
+
+def call_as(name: str) -> None:
+    """Take the short name of our own ticket for our name from now on; empty: there is none."""
+    global _proven
+    _proven = name
 
 
 def own_user() -> str:
     """Return the user in whose name this process asks others, and which it calls its own.
 
     HADOOP_USER_NAME in the environment names another than the machine does, as in every program of
-    Hadoop's without Kerberos.  It proves nothing, as no name does there.
+    Hadoop's without Kerberos.  It proves nothing, as no name does there.  With Kerberos our name is
+    that of our ticket.
     """
-    return os.environ.get(HADOOP_USER_NAME, "").strip() or system_user()
+    return _proven or os.environ.get(HADOOP_USER_NAME, "").strip() or system_user()
 
 
 def system_user() -> str:

@@ -14,11 +14,15 @@ import structlog
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import Daemon
+from ha.conf.keys import cluster as keys
 from ha.conf.keys import datanode as keys_datanode
+from ha.conf.keys import journal as keys_journal
 from ha.conf.keys.cluster import NAMESERVICES, ZKFC_HTTP
 from ha.conf.keys.security import (
     AUDIT_FILE,
     AUDIT_FORMAT,
+    AUTHENTICATION,
+    AUTHORIZATION,
     SECURITY_MODE,
     SIMPLE_CLIENTS,
     TLS_DIR,
@@ -35,6 +39,7 @@ from ha.security.own_tls import act_as, configured
 from ha.security.peer_uid import is_told
 
 if TYPE_CHECKING:
+    from ha.security.kerberos.own import OwnKerberos
     from ha.security.tls_files import TlsFiles
 
 log = structlog.get_logger()
@@ -92,8 +97,13 @@ def check_exposure(
     mode = configuration.get(SECURITY_MODE)
     reachable = [str(door) for door in doors if not is_loopback(door.host)]
     tls = certificates(configuration, _ROLES[daemon])
-    if reachable and tls is None and mode in (Mode.AUTO, Mode.STRICT):
-        raise ExitWith(OPEN_TO_STRANGERS, _reachable(reachable, mode, daemon))
+    own = _kerberos(configuration, daemon)
+    guarded = by_tickets(configuration) if own is not None else frozenset[str]()
+    open_doors = [
+        str(door) for door in doors if not is_loopback(door.host) and door.key not in guarded
+    ]
+    if open_doors and tls is None and mode in (Mode.AUTO, Mode.STRICT):
+        raise ExitWith(OPEN_TO_STRANGERS, _reachable(open_doors, mode, daemon))
     told = mode is not Mode.INSECURE and kernel_reports_uids()
     if not told and tls is None and mode in (Mode.AUTO, Mode.STRICT):
         raise ExitWith(OPEN_TO_STRANGERS, _callers_unknown(mode))
@@ -105,13 +115,14 @@ def check_exposure(
         reachable=reachable,
         meaning=_meaning(mode, told=told, certificates=tls is not None),
         certificate=None if tls is None else tls.material.name.uri,
+        principal=None if own is None else own.principal,
     )
     _log_doors(configuration, daemon, doors)
     act_as(tls, mode)
     file = configuration.get(AUDIT_FILE)
     audit = AuditLog(configuration.get(AUDIT_FORMAT), Path(file) if file else None)
     place = f"{doors[0].host}:{doors[0].port}" if doors else "none"
-    return AccessControl(
+    access = AccessControl(
         mode,
         target=f"{daemon.value}@{place}",
         audit=audit,
@@ -121,6 +132,56 @@ def check_exposure(
         simple_clients=configuration.get(SIMPLE_CLIENTS),
         namenodes=_namenodes(configuration),
     )
+    let_in_by_lists(access, configuration, own)
+    return access
+
+
+def let_in_by_lists(
+    access: AccessControl, configuration: Configuration, own: "OwnKerberos | None"
+) -> None:
+    """Let callers prove themselves by tickets, and hold them to the operator's lists.
+
+    Raises ConfigurationError where these cannot be read.
+    """
+    if own is None and not configuration.get(AUTHORIZATION):
+        return
+    from ha.security.kerberos.settings import accepting, admission
+
+    access.admission = admission(configuration, own)
+    if own is not None and own.keytab is not None and access.admission is not None:
+        access.ways = (accepting(own, access.admission),)
+
+
+def _kerberos(configuration: Configuration, daemon: Daemon) -> "OwnKerberos | None":
+    """Log this process in, as the configuration says; None without Kerberos.
+
+    Raises ConfigurationError where it cannot.
+    """
+    if configuration.get(AUTHENTICATION).lower() != "kerberos":
+        return None
+    from ha.security.kerberos.own import log_in
+    from ha.security.kerberos.settings import daemon_login
+
+    scope: dict[str, str | None] = {"nameservice": None, "namenode": None}
+    if daemon in (Daemon.NAMENODE, Daemon.ZKFC):
+        here = local_namenode(configuration)
+        scope = {"nameservice": here.nameservice, "namenode": here.namenode}
+    own = daemon_login(configuration, _ROLES[daemon], **scope)
+    log_in(own)
+    return own
+
+
+def by_tickets(configuration: Configuration) -> frozenset[str]:
+    """Return the keys of listeners on which Kerberos proves who calls.
+
+    Those for blocks are among them where a caller must show a token of the NameNode's.
+    """
+    rpc = (
+        keys.NAMENODE_RPC, keys.NAMENODE_SERVICE_RPC, keys.NAMENODE_LIFELINE_RPC, keys.ZKFC_PORT,
+        keys_datanode.RPC, keys_journal.HADOOP_RPC,
+    )  # fmt: skip
+    blocks = (keys_datanode.DATA,) if configuration.get(keys_datanode.BLOCK_TOKENS) else ()
+    return frozenset(key.name for key in (*rpc, *blocks))
 
 
 def _log_doors(conf: Configuration, daemon: Daemon, doors: Sequence[Door]) -> None:

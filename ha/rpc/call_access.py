@@ -6,20 +6,23 @@ from typing import TYPE_CHECKING, Final
 from google.protobuf.message import Message
 
 from ha.rpc import packets
+from ha.rpc.call_header import Asked
 from ha.rpc.errors import MalformedFrame, RemoteFault
-from ha.rpc.java_names import ACCESS_CONTROL, CLIENT_PROTOCOL
+from ha.rpc.java_names import ACCESS_CONTROL, AUTHORIZATION, CLIENT_PROTOCOL
 from ha.rpc.protocol import Method
-from ha.rpc.session import Asked, Greeted, Hangup
-from ha.security.access_control import AccessControl
+from ha.rpc.sasl.negotiation import Proved
+from ha.rpc.session import Greeted, Hangup
+from ha.security.access_control import MAX_FACE, AccessControl
 from ha.security.audit_text import Outcome
-from ha.security.caller import Caller, refused_caller
+from ha.security.caller import Caller, refused_caller, unproven
+from ha.security.caller import Method as Proof
 from ha.security.decision import Denied
+from ha.security.peer_uid import end_of
 
 if TYPE_CHECKING:
+    from ha.security.sasl.way import Way
     from ha.security.tls_files import TlsFiles
 
-_MAX_FACE: Final = 100
-"""A stranger's word, which is kept for a while."""
 _UNKNOWN: Final = refused_caller("it is not known whose connection this is", "an unknown address")
 """An error in nnha, or a stranger who has found one: it has no right."""
 _CONTEXT: Final = packets.CallKey(b"", packets.CONTEXT_CALL_ID, packets.NO_RETRY)
@@ -41,9 +44,47 @@ class CallAccess:
         if self._access is None:
             return None
         told = transport.get_extra_info
-        return self._access.caller(
-            told("peername"), told("sockname"), told("socket"), told("ssl_object")
+        secured = told("ssl_object")
+        if not self.takes_simple and secured is None:
+            return unproven(str(end_of(told("peername"))))  # only what it proves itself counts
+        found = self._access.caller(told("peername"), told("sockname"), told("socket"), secured)
+        if self.takes_simple or found.method is Proof.TLS:
+            return found
+        return unproven(found.address)
+
+    @property
+    def ways(self) -> "tuple[Way, ...]":
+        """How callers may prove themselves."""
+        return () if self._access is None else self._access.ways
+
+    @property
+    def takes_simple(self) -> bool:
+        """Whether a caller need not prove itself by SASL."""
+        return self._access is None or self._access.takes_simple
+
+    def proved(self, caller: Caller | None, proved: Proved) -> Caller:
+        """Return the caller that has proved itself; it has no right before its context."""
+        address = "" if caller is None else caller.address
+        user, real = proved.way.user_of(proved.name)
+        return Caller(
+            user, proved.way.method, frozenset(), address, principal=proved.name, real=real
         )
+
+    def not_proven(self, caller: Caller | None, method: Proof, reason: str) -> None:
+        """Write down a proof that was none."""
+        if self._access is not None and caller is not None:
+            self._access.not_proven(caller, method, reason)
+
+    def has_lists(self, caller: Caller | None) -> bool:
+        """Return whether ``admitted`` decides about a caller, after ``greeted``."""
+        return (
+            caller is not None and self._access is not None and (self._access.admission is not None)
+        )
+
+    async def admitted(self, caller: Caller, greeted: Greeted) -> Caller | Hangup:
+        """Return the caller as the operator's lists let it go on, or its refusal."""
+        assert self._access is not None
+        return _or_hangup(await self._access.admitted(caller, greeted.user, greeted.protocol))
 
     def lacks_name(self, caller: Caller | None) -> bool:
         """Return whether the caller's user must be named before its calls are read."""
@@ -58,14 +99,10 @@ class CallAccess:
         if self._access is None:
             return None
         caller = caller or _UNKNOWN
-        face = _last(greeted.protocol)[:_MAX_FACE]
-        found = self._access.claimed(caller, greeted.user, greeted.real_user, face)
-        if not isinstance(found, Denied):
-            return found
-        last = packets.encode_failure(
-            _CONTEXT, ACCESS_CONTROL, found.reason, packets.Detail.FATAL_UNAUTHORIZED, fatal=True
-        )
-        return Hangup(last, found.reason)
+        face = _last(greeted.protocol)[:MAX_FACE]
+        if caller.principal:
+            return caller  # what it claims is for ``admitted``
+        return _or_hangup(self._access.claimed(caller, greeted.user, greeted.real_user, face))
 
     def refusal(self, caller: Caller | None, asked: Asked, method: Method) -> bytes | None:
         """Return the answer to a call that its caller may not make; None where it may."""
@@ -78,7 +115,7 @@ class CallAccess:
         if denied is None:
             return None
         return packets.encode_failure(
-            asked.key, ACCESS_CONTROL, denied.reason, packets.Detail.ERROR_APPLICATION
+            asked.key, _java_class(denied), denied.reason, packets.Detail.ERROR_APPLICATION
         )
 
     def may(self, caller: Caller | None, asked: Asked) -> bool:
@@ -119,6 +156,19 @@ class CallAccess:
             ended = Outcome.FAILED
         reason = str(outcome) if ended is Outcome.FAILED else ""
         self._access.ended(caller, "rpc", face, name, ended, reason, asked.context)
+
+
+def _or_hangup(found: Caller | Denied) -> Caller | Hangup:
+    if not isinstance(found, Denied):
+        return found
+    last = packets.encode_failure(
+        _CONTEXT, _java_class(found), found.reason, packets.Detail.FATAL_UNAUTHORIZED, fatal=True
+    )
+    return Hangup(last, found.reason)
+
+
+def _java_class(denied: Denied) -> str:
+    return AUTHORIZATION if denied.by_list else ACCESS_CONTROL
 
 
 def _last(protocol: str) -> str:

@@ -4,7 +4,7 @@ import asyncio
 import ssl
 import uuid
 from collections.abc import Awaitable
-from typing import Final, Protocol, TypeVar, cast
+from typing import Final, Protocol, TypeVar
 
 from google.protobuf.message import Message
 
@@ -12,18 +12,17 @@ from ha.conf.own_user import own_user
 from ha.conf.topology import HostPort
 from ha.names import waited_for
 from ha.rpc import errors, java_names, packets
-from ha.rpc.frames import FrameSplitter
 from ha.rpc.packets import CallAnswer, CallKey
+from ha.rpc.sasl.initiation import NotProven, prove
+from ha.rpc.wire import Wire
 from ha.security.caller import Role
+from ha.security.kerberos.own import OwnKerberos, own_kerberos
 from ha.security.own_tls import context_for, falls_back
 
 M = TypeVar("M", bound=Message)
 
 CLIENT_ID = uuid.uuid4().bytes
 """This process to every server; Java has one per client, too."""
-
-MAX_FRAME_BYTES = 64 * 1024 * 1024
-MAX_CALLS_IN_FLIGHT = 1024
 
 
 class Connection(Protocol):
@@ -69,7 +68,7 @@ class RpcConnection:
     be made twice.  After any ``ConnectionLost`` or ``MalformedFrame`` it is of no more use.
     """
 
-    def __init__(self, protocol: str, wire: "_Wire") -> None:
+    def __init__(self, protocol: str, wire: Wire) -> None:
         self._protocol = protocol
         self._wire = wire
         self._next_call_id = 0
@@ -92,7 +91,10 @@ class RpcConnection:
         """
         try:
             async with asyncio.timeout(deadline_seconds):
-                wire = await _connected(client_id, host, port, _SERVERS.get(protocol))
+                role = _SERVERS.get(protocol)
+                wire = await _connected(client_id, host, port, role)
+                if (own := own_kerberos()) is not None:
+                    user = await _proven(wire, own, role, host, user)
         except TimeoutError as failure:
             why = waited_for(failure)
             raise errors.ConnectFailed(
@@ -100,13 +102,15 @@ class RpcConnection:
             ) from failure
         except OSError as failure:
             raise errors.ConnectFailed(f"no connection to {host}:{port}: {failure}") from failure
+        except (NotProven, errors.RpcError) as failure:
+            raise errors.ConnectFailed(f"{host}:{port}: {failure}") from failure
         except (ValueError, OverflowError) as failure:
             # A port beyond 65535.  Addresses come from ZooKeeper, too: an impossible one must count
             # as one where nothing listens.
             raise errors.ConnectFailed(f"{host!r}:{port} is no address: {failure}") from failure
-        wire.send(
-            packets.PREAMBLE + packets.encode_context(client_id, protocol, user or own_user(), None)
-        )
+        opening = b"" if wire.negotiated else packets.PREAMBLE
+        context = packets.encode_context(client_id, protocol, user or own_user(), None)
+        wire.send(opening + context)
         return cls(protocol, wire)
 
     async def call(
@@ -227,9 +231,10 @@ _SERVERS: Final = {
 """Whose certificate a server must have; a protocol that is not here may be any daemon's."""
 
 
-async def _connected(client_id: bytes, host: str, port: int, role: Role | None) -> "_Wire":
-    """Connect, over TLS where this process has certificates."""
-    loop, secured = asyncio.get_running_loop(), context_for(role)
+async def _connected(client_id: bytes, host: str, port: int, role: Role | None) -> Wire:
+    """Connect, over TLS where this process has certificates and no tickets."""
+    proven = own_kerberos() is not None
+    loop, secured = asyncio.get_running_loop(), None if proven else context_for(role)
     try:
         if secured is not None:
             return await _wire(loop, client_id, host, port, secured)
@@ -239,155 +244,23 @@ async def _connected(client_id: bytes, host: str, port: int, role: Role | None) 
     return await _wire(loop, client_id, host, port, None)
 
 
+async def _proven(
+    wire: Wire, own: OwnKerberos, role: Role | None, host: str, user: str | None
+) -> str:
+    try:
+        return await prove(wire, own, role, host, user)
+    except BaseException:
+        wire.drop(errors.ConnectionLost("no proof"))
+        raise
+
+
 async def _wire(
     loop: asyncio.AbstractEventLoop,
     client_id: bytes,
     host: str,
     port: int,
     secured: ssl.SSLContext | None,
-) -> "_Wire":
-    wire = _Wire(client_id)
+) -> Wire:
+    wire = Wire(client_id)
     await loop.create_connection(lambda: wire, host, port, ssl=secured)
     return wire
-
-
-class _Wire(asyncio.Protocol):
-    """The connection's socket, and who waits for which answer."""
-
-    def __init__(self, client_id: bytes) -> None:
-        self.client_id = client_id
-        self._loop = asyncio.get_running_loop()
-        self.gone: asyncio.Future[Exception] = self._loop.create_future()
-        self._transport: asyncio.Transport | None = None
-        self._splitter = FrameSplitter()
-        self._pending: dict[int, asyncio.Future[CallAnswer]] = {}
-        self._slots = asyncio.Semaphore(MAX_CALLS_IN_FLIGHT)
-        self._writable = asyncio.Event()
-        self._writable.set()
-        self._outgoing: list[bytes] = []
-
-    async def exchange(
-        self, call_id: int, frame: bytes, method: str, deadline_seconds: float
-    ) -> CallAnswer:
-        """Send a call and wait for its answer, all within the deadline."""
-        deadline = self._loop.time() + deadline_seconds
-        await self._take_slot(method, deadline)
-        timer: asyncio.TimerHandle | None = None
-        try:
-            answer = self.begin(call_id, frame, method)
-            timer = self._loop.call_at(deadline, _expire, answer, method, deadline_seconds)
-            return await answer
-        finally:
-            if timer is not None:
-                timer.cancel()
-            self._pending.pop(call_id, None)
-            self._slots.release()
-
-    def begin(self, call_id: int, frame: bytes, method: str) -> asyncio.Future[CallAnswer]:
-        """Send a call; its answer when it comes."""
-        if self.gone.done():
-            raise errors.ConnectionLost(f"{method} was not sent: {self.gone.result()}")
-        answer: asyncio.Future[CallAnswer] = self._loop.create_future()
-        self._pending[call_id] = answer
-        self.send(frame)
-        return answer
-
-    def send(self, data: bytes) -> None:
-        """Send at once, or with many calls under way, all of one turn in one write."""
-        self._outgoing.append(data)
-        if len(self._pending) <= 1:
-            self._flush()
-        elif len(self._outgoing) == 1:
-            self._loop.call_soon(self._flush)
-
-    def drop(self, reason: Exception) -> None:
-        """End the connection with this error, for all pending calls, too."""
-        if self._transport is not None:
-            self._transport.abort()
-            self._transport = None
-        if self.gone.done():
-            return
-        self.gone.set_result(reason)
-        self._writable.set()
-        for answer in self._pending.values():
-            if not answer.done():
-                answer.set_exception(_loss(reason))
-
-    # asyncio's callbacks.
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # Not by isinstance: uvloop's transports are of no class of asyncio's.
-        self._transport = cast(asyncio.Transport, transport)
-
-    def data_received(self, data: bytes) -> None:
-        self._splitter.feed(data)
-        try:
-            while not self.gone.done():
-                frame = self._splitter.take_frame(MAX_FRAME_BYTES)
-                if frame is None:
-                    return
-                self._accept(packets.decode_answer(frame))
-        except errors.MalformedFrame as failure:
-            self.drop(failure)
-
-    def eof_received(self) -> bool:
-        self.drop(errors.ConnectionLost("closed by the peer"))
-        return False
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.drop(
-            errors.ConnectionLost(f"connection broken: {exc}" if exc else "closed by the peer")
-        )
-
-    def pause_writing(self) -> None:
-        """Hold calls back: the server does not read."""
-        self._writable.clear()
-
-    def resume_writing(self) -> None:
-        """Let calls be sent again."""
-        self._writable.set()
-
-    # Our own.
-
-    async def _take_slot(self, method: str, deadline: float) -> None:
-        if self._writable.is_set() and not self._slots.locked():
-            await self._slots.acquire()
-            return
-        try:
-            async with asyncio.timeout_at(deadline):
-                await self._writable.wait()
-                await self._slots.acquire()
-        except TimeoutError as failure:
-            raise errors.DeadlineExceeded(
-                f"{method} was not sent: the server takes no more"
-            ) from failure
-
-    def _accept(self, answer: CallAnswer) -> None:
-        if answer.client_id and answer.client_id != self.client_id:
-            raise errors.MalformedFrame("an answer to another client")
-        waiting = self._pending.pop(answer.call_id, None)
-        if waiting is not None and not waiting.done():
-            waiting.set_result(answer)  # else it comes after its deadline, and no caller waits
-        if answer.status is packets.Status.FATAL:
-            self.drop(errors.RemoteFault(answer.java_class, answer.message, fatal=True))
-
-    def _flush(self) -> None:
-        if self._transport is not None and self._outgoing:
-            self._transport.write(b"".join(self._outgoing))
-        self._outgoing.clear()
-
-
-def _expire(answer: asyncio.Future[CallAnswer], method: str, seconds: float) -> None:
-    if not answer.done():
-        answer.set_exception(errors.DeadlineExceeded(f"no answer to {method} within {seconds} s"))
-
-
-def _loss(reason: Exception) -> Exception:
-    # One exception for each who waits: a shared one would collect everybody's traceback.
-    match reason:
-        case errors.RemoteFault():
-            return errors.RemoteFault(reason.java_class, reason.message, fatal=True)
-        case errors.MalformedFrame():
-            return errors.MalformedFrame(str(reason))
-        case _:
-            return errors.ConnectionLost(str(reason))

@@ -1,66 +1,28 @@
 """One accepted connection: feeds its session, sends answers, keeps its limits."""
 
 import asyncio
-from typing import Final, Protocol, assert_never, cast
+from collections.abc import Coroutine
+from typing import Final, assert_never, cast
 
 import structlog
 
-from ha.rpc.call_access import CallAccess
-from ha.rpc.frame_budget import FrameBudget
+from ha.rpc.call_header import Asked
+from ha.rpc.connection_owner import Owner
 from ha.rpc.limits import RpcLimits
 from ha.rpc.metrics import METERS, Meters
+from ha.rpc.packets import encode_wrapped
 from ha.rpc.reading_thread import ReadingThread, Since
-from ha.rpc.session import Asked, Event, Greeted, Hangup, Phase, Send, ServerSession
+from ha.rpc.sasl.negotiation import Proved
+from ha.rpc.session import Event, Greeted, Hangup, Phase, Send, ServerSession
 from ha.security.caller import Caller
+from ha.security.sasl.mechanism import Layer, SaslFailure
+from ha.security.sasl.steps import STEPS
+from ha.security.sasl.way import Step
 
 log = structlog.get_logger()
 
 _READ_BYTES: Final = 32 * 1024
 """At once from one socket: what a thousand peers send in one turn must not exceed the budget."""
-
-
-class Owner(Protocol):
-    """The server that a connection belongs to."""
-
-    @property
-    def budget(self) -> FrameBudget:
-        """For what is half received."""
-
-    @property
-    def access(self) -> CallAccess:
-        """Knows who calls."""
-
-    def greeted(self, connection: "ServerConnection") -> bool:
-        """Return whether a connection may stay that has just named its user and protocol."""
-
-    def is_privileged(self, connection: "ServerConnection") -> bool:
-        """Return whether reserved seats and calls are open to this connection."""
-
-    def admit(self, connection: "ServerConnection") -> bool:
-        """Return whether one more connection may be open."""
-
-    def forget(self, connection: "ServerConnection") -> None:
-        """Forget a connection that is closed."""
-
-    def has_room(self, connection: "ServerConnection") -> bool:
-        """Return whether one more call may be taken; if not, ``pump`` is called once it may."""
-
-    def take(self, connection: "ServerConnection", asked: Asked) -> None:
-        """Carry out a call; ``answer`` or ``answer_and_hang_up`` is called once.
-
-        Unless it goes to a thread, by ``begin_thread``.
-        """
-
-    def may_begin_thread(self, connection: "ServerConnection") -> bool:
-        """Return whether a thread of its own may read a connection; ``thread_over`` ends it."""
-
-    def carry_out_in_thread(
-        self, connection: "ServerConnection", asked: Asked, meters: Meters
-    ) -> bytes | Hangup | None:
-        """Carry out a call where this is called, which may block; None: it is the loop's."""
-
-    def thread_over(self, connection: "ServerConnection") -> None:
-        """Take note that a connection is read by the loop again."""
 
 
 class ServerConnection(asyncio.Protocol):
@@ -70,7 +32,7 @@ class ServerConnection(asyncio.Protocol):
     allow; what the peer sends then waits in its own socket.
     """
 
-    def __init__(self, limits: RpcLimits, owner: Owner) -> None:
+    def __init__(self, limits: RpcLimits, owner: Owner["ServerConnection"]) -> None:
         self.who = Greeted("", None, "")
         self.host = ""
         self.caller: Caller | None = None
@@ -78,6 +40,7 @@ class ServerConnection(asyncio.Protocol):
         self._limits = limits
         self._owner = owner
         self._session = ServerSession(limits)
+        self._layer: Layer | None = None
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._outgoing: list[bytes] = []
@@ -135,15 +98,26 @@ class ServerConnection(asyncio.Protocol):
             transport.max_size = _READ_BYTES
         self._transport = transport
         self.caller = self._owner.access.caller(transport)
+        access = self._owner.access
+        if access.ways:
+            simple = access.takes_simple or (self.caller is not None and self.caller.proven)
+            self._session = ServerSession(self._limits, access.ways, simple=simple)
         if self.caller is not None and self._owner.access.lacks_name(self.caller):
-            self._naming = self._loop.create_task(self._name(self.caller), name="name a caller")
+            self._identify(self._name(self.caller))
 
-    async def _name(self, caller: Caller) -> None:
+    def _identify(self, work: Coroutine[None, None, None]) -> None:
+        """Find something out about the caller; nothing more of it is read before."""
+        self._naming = self._loop.create_task(self._identified(work), name="identify a caller")
+
+    async def _identified(self, work: Coroutine[None, None, None]) -> None:
         try:
-            self.caller = await self._owner.access.named(caller)
+            await work
         finally:
             self._naming = None
         self.pump()
+
+    async def _name(self, caller: Caller) -> None:
+        self.caller = await self._owner.access.named(caller)
 
     def data_received(self, data: bytes) -> None:
         self._since.heard = self._loop.time()
@@ -185,7 +159,7 @@ class ServerConnection(asyncio.Protocol):
         if transport is None or self._unanswered != 1 or self._outgoing:
             return False
         shared = transport.get_extra_info("socket")
-        if transport.get_extra_info("ssl_object") is not None:
+        if transport.get_extra_info("ssl_object") is not None or self._layer is not None:
             return False  # a thread would read what only the transport can decipher
         if shared is None or transport.get_write_buffer_size():
             return False
@@ -322,6 +296,10 @@ class ServerConnection(asyncio.Protocol):
                 self._owner.take(self, event)
             case Greeted():
                 self._greet(event)
+            case Step():
+                self._identify(self._take(event))
+            case Proved():
+                self._prove(event)
             case Send():
                 self._send(event.data)
             case Hangup():
@@ -329,13 +307,38 @@ class ServerConnection(asyncio.Protocol):
             case _:
                 assert_never(event)
 
+    async def _take(self, step: Step) -> None:
+        outcome = await STEPS.take(step)
+        if isinstance(outcome, SaslFailure):
+            self._owner.access.not_proven(self.caller, step.way.method, str(outcome))
+        self._given_back = self._session.answered(outcome)
+
+    def _prove(self, proved: Proved) -> None:
+        self.caller = self._owner.access.proved(self.caller, proved)
+        self._outgoing.append(proved.last)
+        self._flush()  # in plain: only what comes after it is wrapped
+        self._layer = self._session.layer
+
     def _greet(self, greeted: Greeted) -> None:
         self.who = greeted
         found = self._owner.access.greeted(self.caller, greeted)
+        if isinstance(found, Caller) and self._owner.access.has_lists(found):
+            self._identify(self._admit(found, greeted))
+        else:
+            self._seat(found)
+
+    async def _admit(self, caller: Caller, greeted: Greeted) -> None:
+        found = await self._owner.access.admitted(caller, greeted)
+        if self._transport is not None:
+            self._seat(found)
+
+    def _seat(self, found: Caller | Hangup | None) -> None:
         if isinstance(found, Hangup):
             self._hang_up(found.last, found.reason)
             return
         self.caller = found
+        if found is not None and found.principal:
+            self.who = Greeted(found.name, found.real or None, self.who.protocol)
         if not self._owner.greeted(self):
             self.abort("no_seat")
 
@@ -366,6 +369,11 @@ class ServerConnection(asyncio.Protocol):
     def _flush(self) -> None:
         data = b"".join(self._outgoing)
         self._outgoing.clear()
+        try:
+            data = data if self._layer is None else _wrapped(data, self._layer)
+        except SaslFailure as failure:
+            self.abort(f"wrap: {failure}")
+            return
         if self._transport is None or self._transport.is_closing() or not data:
             return
         if self._transport.get_write_buffer_size() + len(data) > self._limits.max_outgoing_bytes:
@@ -384,3 +392,9 @@ class ServerConnection(asyncio.Protocol):
 
 def _late(limit: str, since: float, now: float, seconds: float) -> str | None:
     return limit if now - since > seconds else None
+
+
+def _wrapped(data: bytes, layer: Layer) -> bytes:
+    size = layer.max_plain_bytes
+    pieces = [data[start : start + size] for start in range(0, len(data), size)]
+    return b"".join([encode_wrapped(layer.wrap(piece)) for piece in pieces])

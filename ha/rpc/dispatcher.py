@@ -8,6 +8,7 @@ import structlog
 from google.protobuf.message import EncodeError, Message
 
 from ha.rpc.call_access import CallAccess
+from ha.rpc.call_header import Asked
 from ha.rpc.call_share import CallQueue
 from ha.rpc.connection import ServerConnection
 from ha.rpc.connection_table import ConnectionTable
@@ -19,7 +20,8 @@ from ha.rpc.metrics import METERS, Meters, MethodMeters
 from ha.rpc.packets import Detail, encode_failure, encode_success, parse_request
 from ha.rpc.protocol import Call, Catalogue, Method, NotServed
 from ha.rpc.reading_thread import THREAD_BYTES
-from ha.rpc.session import Asked, Hangup
+from ha.rpc.session import Hangup
+from ha.security.caller import Method as Proof
 
 log = structlog.get_logger()
 
@@ -215,7 +217,7 @@ class _Running:
     def call(self) -> Call:
         """Return the call for its handler."""
         asked, who = self._asked, self._connection.who
-        key = asked.key
+        key, caller = asked.key, self._connection.caller
         return Call(
             asked.protocol,
             asked.method,
@@ -226,6 +228,7 @@ class _Running:
             who.real_user,
             self._connection.host,
             asked.context,
+            Proof.SIMPLE if caller is None else caller.method,
         )
 
     def ended(self, outcome: Message | Exception) -> None:

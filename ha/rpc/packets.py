@@ -32,8 +32,12 @@ NO_RETRY = -1
 PREAMBLE = MAGIC + bytes((VERSION, 0, AUTH_NONE))
 """What a client without tokens opens with."""
 
+SASL_PREAMBLE = MAGIC + bytes((VERSION, 0, AUTH_SASL))
+
 _U32 = 1 << 32
 _CLIENT_PROTOCOL_VERSION = 1
+_WRAPPED = b"\x08" + varint(SASL_CALL_ID % _U32) + b"\x10\x00"
+"""The header of a wrapped answer: Java writes the number and the status alone."""
 
 M = TypeVar("M", bound=Message)
 
@@ -218,15 +222,29 @@ def encode_failure(
     return frame_of(header.SerializeToString())
 
 
+def encode_sasl(message: rpc_header_pb2.RpcSaslProto) -> bytes:
+    """Encode a server's part of a negotiation."""
+    return encode_success(CallKey(b"", SASL_CALL_ID, NO_RETRY), message.SerializeToString())
+
+
 def encode_sasl_success() -> bytes:
     """Encode the answer that sends a client with tokens back to SIMPLE.
 
     See docs/reference/rpc.md#sasl.
     """
-    return encode_success(
-        CallKey(b"", SASL_CALL_ID, NO_RETRY),
-        rpc_header_pb2.RpcSaslProto(state=rpc_header_pb2.RpcSaslProto.SUCCESS).SerializeToString(),
-    )
+    return encode_sasl(rpc_header_pb2.RpcSaslProto(state=rpc_header_pb2.RpcSaslProto.SUCCESS))
+
+
+def encode_wrapped(token: bytes) -> bytes:
+    """Encode a piece of a server's answers that a mechanism's layer has protected."""
+    wrapped = rpc_header_pb2.RpcSaslProto(state=rpc_header_pb2.RpcSaslProto.WRAP, token=token)
+    return frame_of(_WRAPPED, wrapped.SerializeToString())
+
+
+def encode_sasl_request(message: rpc_header_pb2.RpcSaslProto) -> bytes:
+    """Encode a client's part of a negotiation, or a piece that a layer has protected."""
+    header = _request_header(CallKey(b"", SASL_CALL_ID, NO_RETRY))
+    return frame_of(header, message.SerializeToString())
 
 
 def decode_answer(frame: bytes) -> CallAnswer:

@@ -15,7 +15,8 @@ from typing import Final
 
 import structlog
 
-from ha.rpc.session import Asked, Event, Hangup, ServerSession
+from ha.rpc.call_header import Asked
+from ha.rpc.session import Event, Hangup, ServerSession
 
 log = structlog.get_logger()
 

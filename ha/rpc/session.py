@@ -4,18 +4,20 @@
         │                           │                      │
         └───────────── Hangup (with last bytes) ◄──────────┘
 
+A caller that has to prove itself does so before its context (``ha.rpc.sasl.negotiation``).  From
+then on all frames may come in pieces that a layer protects.
+
 Events are pulled one at a time, so that a server that is busy leaves the rest unread. Answers to
 hostile bytes are those of Java's Server.java: docs/reference/rpc.md#answers-and-refusals.
 
 Pure.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import lru_cache
-from typing import Final
 
-from ha.record import record
+from ha.rpc.call_header import Asked, objection, read_call, usual_call
 from ha.rpc.errors import MalformedFrame
 from ha.rpc.frames import FrameSplitter, take_delimited
 from ha.rpc.java_names import ACCESS_CONTROL, IPC_EXCEPTION, RPC_SERVER, VERSION_MISMATCH
@@ -23,7 +25,6 @@ from ha.rpc.limits import RpcLimits
 from ha.rpc.packets import (
     AUTH_NONE,
     AUTH_SASL,
-    CLIENT_ID_BYTES,
     CONTEXT_CALL_ID,
     INVALID_CALL_ID,
     MAGIC,
@@ -41,21 +42,26 @@ from ha.rpc.packets import (
 )
 from ha.rpc.proto.rpc_header_pb2 import (
     IpcConnectionContextProto,
-    RequestHeaderProto,
-    RpcKindProto,
     RpcRequestHeaderProto,
     RpcSaslProto,
 )
+from ha.rpc.sasl.negotiation import (
+    MAX_TOKEN_BYTES,
+    Negotiation,
+    Proved,
+    Refused,
+    available,
+    wrapped_token,
+)
+from ha.security.sasl.mechanism import Challenge, Layer, Proven, SaslFailure
+from ha.security.sasl.way import Step, Way
 
 NO_KEY = CallKey(b"", INVALID_CALL_ID, NO_RETRY)
-
-MAX_CONTEXT_CHARACTERS = 200
-"""Hadoop allows 128 by default (hadoop.caller.context.max.size)."""
 
 MAX_USER_CHARACTERS = 255
 """Of a name that a caller gives itself.  Linux allows 32; a Kerberos principal has a host in it."""
 
-_MAX_KEPT_BYTES = 256
+_MAX_WRAPPED_BYTES = MAX_TOKEN_BYTES + 4096
 
 HTTP_MAGIC = b"GET "
 HTTP_ANSWER = (
@@ -75,19 +81,6 @@ class Greeted:
     protocol: str
 
 
-@record
-class Asked:
-    """The peer calls a method; ``request`` is the method's message, not yet parsed."""
-
-    key: CallKey
-    protocol: str
-    method: str
-    version: int
-    request: bytes
-    context: str = ""
-    """What the caller says of why it calls (CallerContext), cut to MAX_CONTEXT_CHARACTERS."""
-
-
 @dataclass(frozen=True, slots=True)
 class Send:
     """Bytes the peer must get now."""
@@ -103,7 +96,7 @@ class Hangup:
     reason: str
 
 
-Event = Greeted | Asked | Send | Hangup
+Event = Greeted | Asked | Send | Hangup | Step | Proved
 
 
 class Phase(Enum):
@@ -118,13 +111,27 @@ class Phase(Enum):
 class ServerSession:
     """Turns one peer's bytes into events.  Never raises for what a peer sends."""
 
-    __slots__ = ("_limits", "_phase", "_sasl", "_splitter")
+    __slots__ = (
+        "_inner", "_layer", "_limits", "_negotiation", "_phase", "_sasl", "_simple", "_splitter",
+        "_ways",
+    )  # fmt: skip
 
-    def __init__(self, limits: RpcLimits) -> None:
+    def __init__(self, limits: RpcLimits, ways: Sequence[Way] = (), *, simple: bool = True) -> None:
+        """Offer these ways to prove who calls; ``simple``: a caller need not."""
         self._limits = limits
+        self._ways = ways
+        self._simple = simple
         self._phase = Phase.PREAMBLE
         self._sasl = False
         self._splitter = FrameSplitter()
+        self._inner = FrameSplitter()
+        self._negotiation: Negotiation | None = None
+        self._layer: Layer | None = None
+
+    @property
+    def layer(self) -> Layer | None:
+        """What protects all that follows SUCCESS, in both directions."""
+        return self._layer
 
     @property
     def phase(self) -> Phase:
@@ -134,7 +141,7 @@ class ServerSession:
     @property
     def buffered_bytes(self) -> int:
         """What was received and not yet turned into an event."""
-        return self._splitter.buffered_bytes
+        return self._splitter.buffered_bytes + self._inner.buffered_bytes
 
     def receive(self, data: bytes) -> None:
         """Take in bytes, in any split."""
@@ -145,6 +152,8 @@ class ServerSession:
         """Return the next thing that the peer wants, or None until more bytes come."""
         event: Event | None
         while self._phase is not Phase.OVER:
+            if self._negotiation is not None and self._negotiation.stepping:
+                return None
             if self._phase is Phase.PREAMBLE:
                 event = self._read_preamble()
                 if event is None and self._phase is Phase.PREAMBLE:
@@ -160,16 +169,43 @@ class ServerSession:
                 return event
         return None
 
+    def answered(self, outcome: Challenge | Proven | SaslFailure) -> Event:
+        """Take the outcome of a ``Step``; return what follows from it."""
+        assert self._negotiation is not None
+        event = self._negotiation.answered(outcome)
+        if isinstance(event, Proved) and self._negotiation.proven is not None:
+            self._layer = self._negotiation.proven.layer
+        return self._negotiated(event)
+
     def _take_frame(self) -> bytes | Hangup | None:
         handshake = self._phase is Phase.CONTEXT
         limits = self._limits
+        most = limits.max_handshake_frame_bytes if handshake else limits.max_frame_bytes
         try:
-            return self._splitter.take_frame(
-                limits.max_handshake_frame_bytes if handshake else limits.max_frame_bytes
-            )
+            if self._layer is None:
+                return self._splitter.take_frame(most)
+            while (frame := self._inner.take_frame(most)) is None:
+                piece = self._splitter.take_frame(_MAX_WRAPPED_BYTES)
+                text = None if piece is None else self._unwrapped(piece, self._layer)
+                if not isinstance(text, bytes):
+                    return text
+                self._inner.feed(text)
         except MalformedFrame as failure:
             # Java closes such a connection without a word, too: the stream is out of step.
             return Hangup(b"", str(failure))
+        return frame
+
+    def _unwrapped(self, piece: bytes, layer: Layer) -> bytes | Hangup:
+        data, end = take_delimited(piece, 0)
+        if parse(RpcRequestHeaderProto, data).callId != SASL_CALL_ID:
+            message = "Unwrapped message on a connection that wraps"
+            return _fatal(NO_KEY, message, Detail.FATAL_INVALID_RPC_HEADER)
+        token = wrapped_token(take_delimited(piece, end)[0])
+        try:
+            return layer.unwrap(token) if isinstance(token, bytes) else _refused(token)
+        except SaslFailure as failure:
+            self._layer = None  # nothing of this stream can be trusted, nor answered
+            return Hangup(b"", f"integrity: {failure}")
 
     def _read_preamble(self) -> Hangup | None:
         start = self._splitter.peek(PREAMBLE_BYTES)
@@ -194,6 +230,11 @@ class ServerSession:
                 NO_KEY, f"Unknown auth protocol:{auth}", Detail.FATAL_UNAUTHORIZED, IPC_EXCEPTION
             )
         self._sasl = auth == AUTH_SASL
+        if not self._sasl and not self._simple:
+            message = f"SIMPLE authentication is not enabled.  Available:{available(self._ways)}"
+            return _fatal(NO_KEY, message, Detail.FATAL_UNAUTHORIZED, ACCESS_CONTROL)
+        if self._sasl and self._ways:
+            self._negotiation = Negotiation(self._ways, simple=self._simple)
         self._phase = Phase.CONTEXT
         return None
 
@@ -204,7 +245,7 @@ class ServerSession:
             usual = usual_call(data) if self._phase is Phase.CALLS else None
             if usual is not None:
                 key, why = usual
-                return _read_call(key, why, frame, end)
+                return read_call(key, why, frame, end)
             header = parse(RpcRequestHeaderProto, data)
             key = CallKey(header.clientId, header.callId, header.retryCount)
             because = objection(header)
@@ -216,7 +257,7 @@ class ServerSession:
                 return _fatal(
                     key, "Connection context not established", Detail.FATAL_INVALID_RPC_HEADER
                 )
-            return _read_call(key, text(header.callerContext.context), frame, end)
+            return read_call(key, text(header.callerContext.context), frame, end)
         except MalformedFrame as failure:
             return _fatal(key, str(failure), Detail.FATAL_DESERIALIZING_REQUEST)
 
@@ -230,7 +271,10 @@ class ServerSession:
         message = f"Unknown out of band call #{key.call_id}"
         return _fatal(key, message, Detail.FATAL_INVALID_RPC_HEADER)
 
-    def _read_sasl(self, key: CallKey, frame: bytes, offset: int) -> Event:
+    def _read_sasl(self, key: CallKey, frame: bytes, offset: int) -> Event | None:
+        if self._negotiation is not None:
+            data, _ = take_delimited(frame, offset)
+            return self._negotiated(self._negotiation.take(parse(RpcSaslProto, data)))
         if not self._sasl:
             return _fatal(
                 key, "SASL protocol not requested by client", Detail.FATAL_INVALID_RPC_HEADER
@@ -242,18 +286,32 @@ class ServerSession:
         self._sasl = False
         return Send(encode_sasl_success())
 
+    def _negotiated(self, event: bytes | Step | Proved | Refused | None) -> Event | None:
+        match event:
+            case None:
+                self._sasl, self._negotiation = False, None
+                return None
+            case bytes():
+                return Send(event)
+            case Refused():
+                self._phase = Phase.OVER
+                return _refused(event)
+            case Step() | Proved():
+                return event
+
     def _read_context(self, key: CallKey, frame: bytes, offset: int) -> Event:
         if self._phase is Phase.CALLS:
             return _fatal(
                 key, "Connection context already processed", Detail.FATAL_INVALID_RPC_HEADER
             )
-        if self._sasl:
+        proven = self._negotiation is not None and self._negotiation.proven is not None
+        if self._sasl and not proven:
             message = "Connection header sent during SASL negotiation"
             return _fatal(key, message, Detail.FATAL_INVALID_RPC_HEADER)
         data, _ = take_delimited(frame, offset)
         context = parse(IpcConnectionContextProto, data)
         user = context.userInfo
-        if not user.effectiveUser:
+        if not user.effectiveUser and not proven:
             message = "the connection context names no user"
             return _fatal(key, message, Detail.FATAL_UNAUTHORIZED, ACCESS_CONTROL)
         if max(len(user.effectiveUser), len(user.realUser)) > MAX_USER_CHARACTERS:
@@ -264,90 +322,13 @@ class ServerSession:
         return Greeted(text(user.effectiveUser), real_user, text(context.protocol))
 
 
-def _read_call(key: CallKey, context: str, frame: bytes, offset: int) -> Asked:
-    data, offset = take_delimited(frame, offset)
-    # A longer one is the name of no method, and must not be kept.
-    named = method_named if len(data) <= _MAX_KEPT_BYTES else method_named.__wrapped__
-    request, _ = take_delimited(frame, offset)
-    return Asked(key, *named(data), request, context[:MAX_CONTEXT_CHARACTERS])
-
-
-@lru_cache(maxsize=1000)
-def method_named(data: bytes) -> tuple[str, str, int]:
-    """Return a call's protocol, method and version; they are the same bytes for each call.
-
-    Raises:
-        MalformedFrame: if they are no RequestHeaderProto.
-    """
-    which = parse(RequestHeaderProto, data)
-    return (
-        text(which.declaringClassProtocolName),
-        text(which.methodName),
-        which.clientProtocolVersion,
-    )
-
-
 def _fatal(key: CallKey, reason: str, detail: Detail, java_class: str = RPC_SERVER) -> Hangup:
     # Java repeats the call's id, but not the client's.
     key = CallKey(b"", key.call_id, key.retry_count)
     return Hangup(encode_failure(key, java_class, reason, detail, fatal=True), reason)
 
 
-_START: Final = b"\x08\x02\x10\x00\x18"
-"""A call in protobuf, whole; its number follows."""
-_NUMBER_BYTES: Final = 5
-_MOST_BYTES: Final = 256
-"""A longer one is not cached."""
-
-
-def objection(header: RpcRequestHeaderProto) -> str | None:
-    """Return why Java's server would refuse a frame with this header, in its words, or None."""
-    if not header.HasField("rpcOp"):
-        return "IPC Server: No rpc op in rpcRequestHeader"
-    if header.rpcOp != RpcRequestHeaderProto.RPC_FINAL_PACKET:
-        return f"IPC Server does not implement rpc header operation {header.rpcOp}"
-    if not header.HasField("rpcKind"):
-        return "IPC Server: No rpc kind in rpcRequestHeader"
-    if header.callId >= 0 and header.rpcKind != RpcKindProto.RPC_PROTOCOL_BUFFER:
-        return f"Unknown rpc kind in rpc header {header.rpcKind}"
-    if len(header.clientId) not in (0, CLIENT_ID_BYTES):
-        # Java notices only in its retry cache; the id is journaled, so it must not be just any.
-        return f"a client id of {len(header.clientId)} bytes"
-    return None
-
-
-def usual_call(data: bytes) -> tuple[CallKey, str] | None:
-    """Return a call's key and its CallerContext, or None where the header has to be parsed.
-
-    The calls of a client differ in the call's number alone, so what follows that is parsed once.
-    """
-    if data[:5] != _START or len(data) > _MOST_BYTES:
-        return None
-    number = shift = 0
-    for at in range(5, min(5 + _NUMBER_BYTES, len(data))):
-        byte = data[at]
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            break
-        shift += 7
-    else:
-        return None
-    if number & 1 or number >> 32:
-        return None  # out of band, or no number
-    known = _behind_number(data[at + 1 :])
-    if known is None:
-        return None
-    client_id, retry_count, context = known
-    return CallKey(client_id, number >> 1, retry_count), context
-
-
-@lru_cache(maxsize=1000)
-def _behind_number(rest: bytes) -> tuple[bytes, int, str] | None:
-    """Return client id, retry count and CallerContext; None if the header is not a usual one."""
-    try:
-        header = parse(RpcRequestHeaderProto, _START + b"\0" + rest)
-    except MalformedFrame:
-        return None
-    if header.callId != 0 or objection(header) is not None:
-        return None
-    return header.clientId, header.retryCount, text(header.callerContext.context)
+def _refused(refused: Refused) -> Hangup:
+    key = CallKey(b"", SASL_CALL_ID, NO_RETRY)
+    last = encode_failure(key, refused.java_class, refused.public, refused.detail, fatal=True)
+    return Hangup(last, refused.reason or refused.public)

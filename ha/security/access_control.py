@@ -26,6 +26,8 @@ from ha.security.rights import Right
 from ha.security.user_names import UserNames, local_uid
 
 if TYPE_CHECKING:
+    from ha.security.kerberos.admission import Admission
+    from ha.security.sasl.way import Way
     from ha.security.tls_files import TlsFiles
 
 log = structlog.get_logger()
@@ -42,6 +44,8 @@ NOT_WRITTEN = Counter(
 )
 TOLD_EVERY_SECONDS: Final = 3600.0
 MOST_TOLD: Final = 1024
+MAX_FACE: Final = 100
+"""A stranger's word, which is kept for a while."""
 MOST_USUAL: Final = 4096
 """Decisions that are kept."""
 _NO_RIGHTS: Final[Mapping[str, Right]] = {}
@@ -84,6 +88,10 @@ class AccessControl:
             namenodes=namenodes,
             own_name=None if tls is None else tls.material.name.name,
         )
+        self.ways: tuple[Way, ...] = ()
+        """How callers of Hadoop RPC may prove themselves; empty: they are not asked to."""
+        self.admission: Admission | None = None
+        """Access lists, proxy users and Kerberos names; None: there are none."""
         self._target = target
         self._audit = audit
         self._uid_of = uid_of
@@ -156,6 +164,26 @@ class AccessControl:
         self._refused(caller, "rpc", Action(face, "connect"), found.reason, said=user)
         return found
 
+    @property
+    def takes_simple(self) -> bool:
+        """Return whether callers of Hadoop RPC need no ticket."""
+        tickets = any(way.method is Method.KERBEROS for way in self.ways)
+        return not tickets or self.policy.mode is Mode.PERMISSIVE
+
+    async def admitted(self, caller: Caller, user: str, protocol: str) -> Caller | Denied:
+        """Return the caller as the operator's lists let it go on; write a refusal down."""
+        if self.admission is None:
+            return caller
+        found = await self.admission.admit(caller, user, protocol)
+        if isinstance(found, Denied):
+            face = protocol.rpartition(".")[2][:MAX_FACE]
+            self._refused(caller, "rpc", Action(face, "connect"), found.reason, said=user)
+        return found
+
+    def not_proven(self, caller: Caller, method: Method, reason: str) -> None:
+        """Write down that a caller has tried to prove itself, and why that was nothing."""
+        self._refused(caller, "rpc", Action("sasl", method.value), reason)
+
     # What they may do.
 
     def refusal(
@@ -221,7 +249,11 @@ class AccessControl:
 
         Of local users alone: for them a decision depends on their roles and the action only.
         """
-        return caller.method is Method.PEER_UID and (caller.roles, face, name) in self._usual
+        return (
+            caller.method is Method.PEER_UID
+            and not caller.barred
+            and (caller.roles, face, name) in self._usual
+        )
 
     def _keep(self, caller: Caller, action: Action, decided: Allowed) -> None:
         plain = not (decided.audited or decided.unproven)

@@ -54,10 +54,14 @@ class Allowed:
 
 @record
 class Denied:
-    """The caller may not do that.  ``unproven``: a proof is what it lacks."""
+    """The caller may not do that.  ``unproven``: a proof is what it lacks.
+
+    ``by_list``: an operator's list leaves it out (Hadoop's AuthorizationException).
+    """
 
     reason: str
     unproven: bool = False
+    by_list: bool = False
 
 
 _NO_RIGHTS: Final[Mapping[str, Right]] = {}
@@ -66,7 +70,8 @@ _NO_RIGHTS: Final[Mapping[str, Right]] = {}
 def decide(policy: Policy, caller: Caller, action: Action) -> Allowed | Denied:
     """Decide whether ``caller`` may do that; what the table does not name is denied to all."""
     right = policy.rights.get(action.face, _NO_RIGHTS).get(action.name)
-    if policy.mode is Mode.INSECURE:
+    barred = action.face in caller.barred
+    if policy.mode is Mode.INSECURE and not barred:
         return Allowed(audited=right is not None and right.audited)
     if right is None:
         return Denied(
@@ -77,8 +82,9 @@ def decide(policy: Policy, caller: Caller, action: Action) -> Allowed | Denied:
         right.open is Open.ON_THIS_MACHINE and caller.method is Method.PEER_UID
     ):
         return Allowed(right.audited)
-    if caller.refused:
-        return Denied(caller.refused)
+    if caller.refused or barred:
+        by_list = f"{caller.in_full} is not authorized for protocol {action.face}"
+        return Denied(caller.refused or by_list, by_list=barred)
     if not right.roles.isdisjoint(caller.roles):
         stranger = _foreign_namenode_reason(policy, caller) or _foreign_zkfc_reason(
             policy, caller, action
@@ -92,6 +98,8 @@ def decide(policy: Policy, caller: Caller, action: Action) -> Allowed | Denied:
         return Denied(f"{needed}; {_unproven(policy, caller)}", unproven=True)
     if caller.method is Method.TLS:
         return Denied(f"{needed}; the caller is {caller}")
+    if caller.principal:
+        return Denied(f"{needed}; the caller is {caller}, whose role is {_listed(caller.roles)}")
     return Denied(
         f"{needed}; the caller is {caller}, whose role is {_listed(caller.roles)}. {_how(policy)}"
     )

@@ -12,6 +12,7 @@ from ha.conf.keys import (
     files,
     hosts,
     journal,
+    kerberos,
     namenode,
     security,
     web,
@@ -20,8 +21,8 @@ from ha.conf.keys import (
 from ha.conf.keys.key import Key
 
 _MODULES: Final = (
-    blocks, candidate, checkpoint, cluster, datanode, files, hosts, journal, namenode, security,
-    web, zookeeper,
+    blocks, candidate, checkpoint, cluster, datanode, files, hosts, journal, kerberos, namenode,
+    security, web, zookeeper,
 )  # fmt: skip
 
 KEYS: Final[Mapping[str, Key[object]]] = {

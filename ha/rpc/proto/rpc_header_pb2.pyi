@@ -9,8 +9,10 @@ Optional fields that nobody here reads are left out: protobuf skips what it does
 See docs/reference/rpc.md#frames.
 """
 
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
@@ -260,22 +262,55 @@ class RpcSaslProto(_message.Message):
     RESPONSE: RpcSaslProto.SaslState.ValueType  # 4
     WRAP: RpcSaslProto.SaslState.ValueType  # 5
 
+    @_typing.final
+    class SaslAuth(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        METHOD_FIELD_NUMBER: _builtins.int
+        MECHANISM_FIELD_NUMBER: _builtins.int
+        PROTOCOL_FIELD_NUMBER: _builtins.int
+        SERVERID_FIELD_NUMBER: _builtins.int
+        CHALLENGE_FIELD_NUMBER: _builtins.int
+        method: _builtins.str
+        mechanism: _builtins.str
+        protocol: _builtins.str
+        serverId: _builtins.str
+        challenge: _builtins.bytes
+        def __init__(
+            self,
+            *,
+            method: _builtins.str | None = ...,
+            mechanism: _builtins.str | None = ...,
+            protocol: _builtins.str | None = ...,
+            serverId: _builtins.str | None = ...,
+            challenge: _builtins.bytes | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["challenge", b"challenge", "mechanism", b"mechanism", "method", b"method", "protocol", b"protocol", "serverId", b"serverId"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["challenge", b"challenge", "mechanism", b"mechanism", "method", b"method", "protocol", b"protocol", "serverId", b"serverId"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     VERSION_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
     TOKEN_FIELD_NUMBER: _builtins.int
+    AUTHS_FIELD_NUMBER: _builtins.int
     version: _builtins.int
     state: Global___RpcSaslProto.SaslState.ValueType
     token: _builtins.bytes
+    @_builtins.property
+    def auths(self) -> _containers.RepeatedCompositeFieldContainer[Global___RpcSaslProto.SaslAuth]: ...
     def __init__(
         self,
         *,
         version: _builtins.int | None = ...,
         state: Global___RpcSaslProto.SaslState.ValueType | None = ...,
         token: _builtins.bytes | None = ...,
+        auths: _abc.Iterable[Global___RpcSaslProto.SaslAuth] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["state", b"state", "token", b"token", "version", b"version"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["state", b"state", "token", b"token", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["auths", b"auths", "state", b"state", "token", b"token", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

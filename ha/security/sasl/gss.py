@@ -203,7 +203,7 @@ class Credentials:
     @classmethod
     def of_keytab(cls, principal: str, keytab: str) -> "Credentials":
         """Log a service in with its keytab; no file keeps its tickets.  Raises GssError."""
-        store = {"client_keytab": f"FILE:{keytab}", "ccache": "MEMORY:"}
+        store = {"client_keytab": f"FILE:{keytab}", "ccache": f"MEMORY:{principal}"}
         return cls._acquired(principal, _INITIATE, store)
 
     @classmethod

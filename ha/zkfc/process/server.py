@@ -10,7 +10,7 @@ import structlog
 
 from ha.conf.keys.candidate import MAX_CEDE, MAX_REQUESTS
 from ha.rpc.protocol import Call
-from ha.security.access_list import GroupsOf, groups_here
+from ha.security.lists.access_list import GroupsOf, groups_here
 from ha.service.errors import AccessDenied, ServiceFailed
 from ha.zkfc.pages.metrics import LIMITS_MET
 from ha.zkfc.record.takeover_record import Asked

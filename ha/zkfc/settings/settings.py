@@ -18,7 +18,7 @@ from ha.conf.own_user import own_user
 from ha.conf.topology import NameNodeAddress, local_namenode, namenodes
 from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
 from ha.health.core import HealthSettings
-from ha.security.access_list import NOBODY, AccessList
+from ha.security.lists.access_list import NOBODY, AccessList
 from ha.zkfc.candidacy.eligibility import Rank
 from ha.zkfc.candidacy.flapping import FlapSettings
 from ha.zkfc.candidacy.state import BackOff

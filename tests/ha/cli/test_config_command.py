@@ -137,7 +137,7 @@ def test_validate_reads_everything_as_the_daemons_would(tmp_path: Path) -> None:
 
 def test_what_nnha_does_not_use_is_explained_and_told_by_validate(tmp_path: Path) -> None:
     name = "dfs.namenode.handler.count"
-    conf_dir = prepared(tmp_path, **{name: "50", "dfs.namenode.keytab.file.ns1.nn1": "/k"})
+    conf_dir = prepared(tmp_path, **{name: "50", "dfs.namenode.https-address.ns1.nn1": "h:1"})
     reason = f"known to Hadoop, not used by nnha, because {NOT_USED[name]}"
     told = run("config", conf_dir, "explain", name)
     assert (told.exit_code, told.stdout.splitlines()[:2]) == (0, [name, f"  {reason}"])
@@ -146,8 +146,8 @@ def test_what_nnha_does_not_use_is_explained_and_told_by_validate(tmp_path: Path
     assert "in effect" not in told.stdout
     unset = run("config", conf_dir, "explain", "dfs.ha.allow.stale.reads")
     assert (unset.exit_code, "(not set)" in unset.stdout) == (0, True)
-    suffixed = run("config", conf_dir, "explain", "dfs.namenode.keytab.file.ns1.nn1")
-    assert (suffixed.exit_code, "because nnha has no Kerberos" in suffixed.stdout) == (0, True)
+    suffixed = run("config", conf_dir, "explain", "dfs.namenode.https-address.ns1.nn1")
+    assert (suffixed.exit_code, "because nnha serves no HTTPS" in suffixed.stdout) == (0, True)
     assert run("config", conf_dir, "explain", "dfs.no.such.key").exit_code == 3
     checked = run("config", conf_dir, "validate")
     assert checked.exit_code == 0
@@ -157,15 +157,15 @@ def test_what_nnha_does_not_use_is_explained_and_told_by_validate(tmp_path: Path
 
 
 def test_what_keeps_a_daemon_from_starting_is_a_problem(tmp_path: Path) -> None:
-    name = "hadoop.security.authorization"
+    name = "dfs.encrypt.data.transfer"
     checked = run("config", prepared(tmp_path, **{name: "true"}), "validate")
     assert checked.exit_code == 8
     (problem,) = [line for line in checked.stderr.splitlines() if line.startswith("problem: ")]
-    assert f"{name} is true, but nnha's NameNodes, DataNodes and" in problem
-    assert "Namenode, datanode and journalnode do not start. Let only trusted hosts" in problem
+    assert f"{name} is true, but nnha's NameNode gives out no" in problem
+    assert "Namenode and datanode do not start. Set it to false" in problem
     told = run("config", tmp_path, "explain", name)
     assert told.exit_code == 0
-    assert "if asked for, namenode, datanode and journalnode do not start" in told.stdout
+    assert "if asked for, namenode and datanode do not start" in told.stdout
     assert "in effect        True" in told.stdout
 
 

@@ -18,8 +18,8 @@ LDAP = "org.apache.hadoop.security.LdapGroupsMapping"
 SHELL = "org.apache.hadoop.security.ShellBasedUnixGroupsMapping"
 
 ASKED = {
-    "hadoop.security.authentication=kerberos": EVERY_DAEMON,
-    "hadoop.security.authorization=true": SERVERS,
+    "hadoop.security.authentication=token": EVERY_DAEMON,
+    "hadoop.security.saslproperties.resolver.class=org.example.Resolver": EVERY_DAEMON,
     "hadoop.http.authentication.type=kerberos": SERVERS,
     "dfs.http.policy=HTTPS_ONLY": SERVERS,
     "dfs.encrypt.data.transfer=true": BLOCKS,
@@ -31,7 +31,8 @@ ASKED = {
 }
 HARMLESS = (
     "hadoop.security.authentication=simple",
-    "hadoop.security.authorization=false",
+    "hadoop.security.authentication=kerberos",
+    "hadoop.security.authorization=true",
     "hadoop.http.authentication.type=simple",
     "dfs.http.policy=HTTP_ONLY",
     "dfs.http.policy=HTTP_AND_HTTPS",
@@ -68,9 +69,9 @@ def test_what_asks_for_nothing_stops_nobody(tmp_path: Path, override: str) -> No
 def test_a_danger_for_all_nodes_is_told_once_and_with_its_value_as_it_is_written(
     tmp_path: Path,
 ) -> None:
-    found = configured(tmp_path, "hadoop.security.authorization=TRUE")
+    found = configured(tmp_path, "dfs.encrypt.data.transfer=TRUE")
     (told,) = [one.told("Nobody starts") for one in dangers(found)]
-    assert "hadoop.security.authorization is true, but" in told
+    assert "dfs.encrypt.data.transfer is true, but" in told
     for_one = "dfs.namenode.edits.qjournals.resolution-enabled.ns1.nn2=true"
     (of_one,) = dangers(configured(tmp_path, for_one))
     assert of_one.where == "the command line (-D): " + for_one.removesuffix("=true")
@@ -84,15 +85,15 @@ def test_every_hazard_is_in_the_table(tmp_path: Path) -> None:
 def test_the_refusal_names_key_file_and_line_what_it_means_and_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "hdfs-site.xml").write_text(
         "<configuration>\n<property><name>hadoop.security.authentication</name>\n"
-        "<value>kerberos</value></property></configuration>"
+        "<value>token</value></property></configuration>"
     )
     with pytest.raises(ConfigurationError) as refusal:
         check_start(load_configuration(tmp_path), Daemon.NAMENODE)
     assert str(refusal.value) == (
-        f"{tmp_path}/hdfs-site.xml line 2: hadoop.security.authentication is kerberos, but nnha "
-        "has no Kerberos: it would accept any user name that a caller gives. The namenode does "
-        "not start. Let only trusted hosts reach the ports, and set it to simple for nnha's "
-        "daemons (in their configuration, or with -D hadoop.security.authentication=...)."
+        f"{tmp_path}/hdfs-site.xml line 2: hadoop.security.authentication is token, but nnha "
+        "knows simple and kerberos: it would accept any user name that a caller gives. The "
+        "namenode does not start. Set it to simple or kerberos for nnha's daemons (in "
+        "their configuration, or with -D hadoop.security.authentication=...)."
     )
     over = ("hadoop.security.authentication=simple",)
     check_start(load_configuration(tmp_path, over), Daemon.NAMENODE)
@@ -104,16 +105,16 @@ def test_what_is_set_and_not_used_is_told_once_with_its_suffix_and_no_stranger(
     found = configured(
         tmp_path,
         "dfs.namenode.handler.count=50",
-        "dfs.namenode.keytab.file.ns1.nn1=/k",
-        "hadoop.proxyuser.oozie.hosts=*",
+        "dfs.namenode.https-address.ns1.nn1=h:1",
+        "dfs.namenode.list.cache.directives.num.responses=3",
         "dfs.replication=2",
         "my.own.key=1",
     )
     names = [one.name for one in ignored(found)]
     assert names == [
         "dfs.namenode.handler.count",
-        "dfs.namenode.keytab.file.ns1.nn1",
-        "hadoop.proxyuser.oozie.hosts",
+        "dfs.namenode.https-address.ns1.nn1",
+        "dfs.namenode.list.cache.directives.num.responses",
     ]
     assert str(ignored(found)[0]) == (
         "the command line (-D): dfs.namenode.handler.count is known to Hadoop and not used by "

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from ha.rpc import session
+from ha.rpc import call_header
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import IO_EXCEPTION, NO_SUCH_METHOD, STANDBY_EXCEPTION
 from ha.rpc.limits import RpcLimits
@@ -108,7 +108,7 @@ async def test_a_call_that_never_ends_does_not_keep_a_stop() -> None:
 
 
 def kept_names() -> int:
-    return session.method_named.cache_info().currsize
+    return call_header.method_named.cache_info().currsize
 
 
 async def test_only_short_names_of_methods_are_remembered() -> None:

@@ -6,10 +6,11 @@ from google.protobuf.message import Message
 from ha.conf.keys.security import Mode
 from ha.rpc import java_names as java
 from ha.rpc.call_access import CallAccess
+from ha.rpc.call_header import Asked
 from ha.rpc.errors import RemoteFault
 from ha.rpc.packets import CallKey, Detail, Status
 from ha.rpc.protocol import Call, Method
-from ha.rpc.session import Asked, Greeted, Hangup
+from ha.rpc.session import Greeted, Hangup
 from ha.security.access_control import AccessControl
 from ha.security.audit_text import Outcome
 from ha.security.caller import Caller, local_caller, unproven
@@ -67,6 +68,22 @@ def test_a_thread_and_the_loop_let_the_same_callers_in(
     free = CallAccess(None)
     assert free.may(caller, call)
     assert free.refusal(caller, call, PLAIN) is None
+
+
+@pytest.mark.parametrize("mode", [one for one in Mode if one is not Mode.INSECURE])
+@pytest.mark.parametrize("face", [java.CLIENT_PROTOCOL, java.HA_SERVICE_PROTOCOL, "x"])
+def test_a_connection_of_which_nothing_is_known_may_nothing_in_any_mode(
+    mode: Mode, face: str
+) -> None:
+    access, lines = controlled(mode)
+    found = access.greeted(None, Greeted("root", None, face))
+    assert isinstance(found, Hangup)
+    assert found.reason == "it is not known whose connection this is"
+    assert not access.may(None, asked(face, "getListing"))
+    assert access.refusal(None, asked(face, "getListing"), PLAIN) is not None
+    assert {entry.outcome for entry in lines.entries} == {Outcome.REFUSED}
+    free = CallAccess(None)
+    assert free.greeted(None, Greeted("root", None, face)) is None
 
 
 def test_a_call_is_judged_by_the_action_that_its_request_asks_for() -> None:
@@ -132,7 +149,7 @@ def test_what_became_of_a_call_is_written_as_the_table_says(
     ids=["its own name", "another's", "root for anybody"],
 )
 def test_who_gives_itself_anothers_name_is_hung_up_on(
-    caller: Caller | None, user: str, found: str | None
+    caller: Caller, user: str, found: str | None
 ) -> None:
     access, lines = controlled()
     greeted = Greeted(user, None, "x." + "y" * 200)

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from ha.rpc.call_header import objection, usual_call
 from ha.rpc.errors import MalformedFrame
 from ha.rpc.frames import take_delimited
 from ha.rpc.packets import VERSION, CallKey, encode_success, parse, text
 from ha.rpc.proto import rpc_header_pb2
-from ha.rpc.session import objection, usual_call
 
 CLIENTS = st.sampled_from([b"", b"c" * 16, b"d" * 16, b"short"])
 NUMBERS = st.integers(-(2**31), 2**31 - 1) | st.sampled_from([0, 1, 63, 64, 2**31 - 1, -3, -33])

@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ha.rpc import client, errors
+from ha.rpc import errors
+from ha.rpc import wire as client_wire
+from ha.rpc.call_header import Asked
 from ha.rpc.client import RpcConnection
 from ha.rpc.java_names import STANDBY_EXCEPTION, VERSION_MISMATCH
 from ha.rpc.limits import DEFAULT_LIMITS
 from ha.rpc.packets import CallKey, Detail, encode_failure, encode_success
-from ha.rpc.session import NO_KEY, Asked, ServerSession
+from ha.rpc.session import NO_KEY, ServerSession
 from tests.ha.rpc import wire
 from tests.stand_in import stand_in
 
@@ -130,7 +132,7 @@ async def test_a_cancelled_call_leaves_nothing_behind() -> None:
 
 
 async def test_more_calls_than_slots_wait_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "MAX_CALLS_IN_FLIGHT", 2)
+    monkeypatch.setattr(client_wire, "MAX_CALLS_IN_FLIGHT", 2)
     async with wire.serving(wire.echo_protocol()) as (_, port), wire.calling(port) as connection:
         texts = [str(n) for n in range(20)]
         assert await asyncio.gather(*(wire.ask(connection, text) for text in texts)) == texts
@@ -358,7 +360,7 @@ def test_any_bytes_end_in_a_value_or_a_typed_error(data: bytes) -> None:
 
 
 async def test_the_client_holds_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "MAX_FRAME_BYTES", 1000)
+    monkeypatch.setattr(client_wire, "MAX_FRAME_BYTES", 1000)
 
     def long_answer(call: Asked) -> bytes:
         return encode_success(call.key, wire.Echo(context="x" * 2000).SerializeToString())

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from ha.rpc import call_header
 from ha.rpc import session as rpc_session
 from ha.rpc.frames import frame_of, take_delimited
 from ha.rpc.java_names import ACCESS_CONTROL, IPC_EXCEPTION, RPC_SERVER, VERSION_MISMATCH
@@ -23,7 +24,7 @@ NAMELESS = frame_of(
 )
 
 GREETED = rpc_session.Greeted("alice", None, ECHO)
-ASKED = rpc_session.Asked(
+ASKED = call_header.Asked(
     CallKey(CLIENT, 0, 0), ECHO, "echo", 1, Echo(context="hello").SerializeToString()
 )
 
@@ -77,8 +78,8 @@ def test_a_call_may_say_at_length_why_it_is_made(call_id: int) -> None:
     request = Echo(context="hello").SerializeToString()
     call = frame_of(head.SerializeToString(), method.SerializeToString(), request)
     key = CallKey(CLIENT, call_id, 2)
-    asked = rpc_session.Asked(
-        key, ECHO, "echo", 1, request, why[: rpc_session.MAX_CONTEXT_CHARACTERS]
+    asked = call_header.Asked(
+        key, ECHO, "echo", 1, request, why[: call_header.MAX_CONTEXT_CHARACTERS]
     )
     assert events_of(GREETING, call) == [GREETED, asked]
     assert len(asked.context) == 200
@@ -94,14 +95,14 @@ def test_a_method_is_remembered_by_no_more_than_256_bytes(size: int, kept: int) 
     data = method.SerializeToString()
     assert len(data) == size
     before, (name, call) = (
-        rpc_session.method_named.cache_info().misses,
+        call_header.method_named.cache_info().misses,
         (method.methodName, header(1)),
     )
     for _ in range(2):
         asked = events_of(GREETING, frame_of(call, data, b""))[-1]
-        assert isinstance(asked, rpc_session.Asked)
+        assert isinstance(asked, call_header.Asked)
         assert (asked.protocol, asked.method, asked.version) == (ECHO, name, 1)
-    assert rpc_session.method_named.cache_info().misses - before == kept
+    assert call_header.method_named.cache_info().misses - before == kept
 
 
 def test_events_wait_until_they_are_asked_for() -> None:
@@ -248,7 +249,7 @@ def test_any_bytes_end_in_calls_answers_or_one_hangup(data: bytes) -> None:
         if hangup.last not in (b"", rpc_session.HTTP_ANSWER):
             assert [answer.status for answer in answers(hangup.last)] == [Status.FATAL]
     for event in seen:
-        if isinstance(event, rpc_session.Asked):
+        if isinstance(event, call_header.Asked):
             assert GREETED in seen or any(isinstance(e, rpc_session.Greeted) for e in seen)
             assert isinstance(event.method, str)
             assert isinstance(event.protocol, str)

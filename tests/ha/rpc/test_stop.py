@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from ha.rpc.call_access import CallAccess
+from ha.rpc.call_header import Asked
 from ha.rpc.connection import ServerConnection
 from ha.rpc.dispatcher import Dispatcher
 from ha.rpc.frame_budget import FrameBudget
@@ -15,7 +16,7 @@ from ha.rpc.packets import encode_success
 from ha.rpc.protocol import Catalogue
 from ha.rpc.reading_thread import THREAD_BYTES, ReadingThread, Since
 from ha.rpc.server import Call
-from ha.rpc.session import Asked, Event, ServerSession
+from ha.rpc.session import Event, ServerSession
 from tests.ha.rpc import wire
 
 QUICK = RpcLimits(stop_seconds=0.02)

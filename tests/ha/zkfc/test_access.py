@@ -9,7 +9,7 @@ import pytest
 
 from ha.conf.configuration import load_configuration
 from ha.conf.topology import HostPort
-from ha.security.access_list import AccessList, groups_here
+from ha.security.lists.access_list import AccessList, groups_here
 from ha.service.errors import AccessDenied
 from ha.service.model import ServiceState
 from ha.service.zkfc_client import ZkfcClient

@@ -137,7 +137,7 @@ def test_a_codec_that_is_none_and_a_volume_elsewhere_are_refused(tmp_path: Path)
 @pytest.mark.parametrize(
     "command", [["namenode"], ["journalnode"], ["zkfc"], ["checkpoint", "run"]]
 )
-async def test_no_daemon_starts_where_kerberos_is_asked_for(
+async def test_no_daemon_starts_with_an_authentication_that_it_does_not_know(
     tmp_path: Path, command: list[str]
 ) -> None:
     name = "hadoop.security.authentication"
@@ -148,7 +148,7 @@ async def test_no_daemon_starts_where_kerberos_is_asked_for(
         "dfs.journalnode.edits.dir": str(tmp_path / "journal"),
         "dfs.ha.automatic-failover.enabled": "true",
         "ha.zookeeper.quorum": "127.0.0.1:1",
-        name: "kerberos",
+        name: "token",
     }
     write_site(tmp_path / "conf", site)
     process = await asyncio.create_subprocess_exec(
@@ -159,7 +159,7 @@ async def test_no_daemon_starts_where_kerberos_is_asked_for(
     _, told = await process.communicate()
     assert process.returncode == 78
     last = told.decode().splitlines()[-1]
-    assert f"hdfs-site.xml line 1: {name} is kerberos, but nnha has no Kerberos" in last
+    assert f"hdfs-site.xml line 1: {name} is token, but nnha knows simple and kerberos" in last
     assert f"The {command[0]} does not start. " in last
     assert not (tmp_path / "name").exists()
     assert not (tmp_path / "journal").exists()

@@ -1,0 +1,1 @@
+"""SASL in Hadoop RPC: how the two sides carry the tokens of a mechanism."""

@@ -1,0 +1,210 @@
+"""The server's side of SASL in Hadoop RPC: which mechanism, step by step, until a caller is proven.
+
+    START ──NEGOTIATE──► OFFERED ──INITIATE──► STEPPING ◄──RESPONSE── CHALLENGED
+                                                  │ └────CHALLENGE────────►
+                                                  └──SUCCESS──► DONE
+
+A step is an event out, whose outcome is fed back in: the mechanism may work in a thread.  Pure.
+See docs/reference/rpc.md#sasl.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+from ha.rpc.java_names import ACCESS_CONTROL
+from ha.rpc.packets import Detail, encode_sasl, parse
+from ha.rpc.proto.rpc_header_pb2 import RpcSaslProto
+from ha.security.caller import Method
+from ha.security.sasl.mechanism import (
+    SASL_EXCEPTION,
+    Acceptor,
+    Challenge,
+    Protection,
+    Proven,
+    SaslFailure,
+)
+from ha.security.sasl.way import Step, Way
+
+MAX_ROUNDS: Final = 8
+"""Of one negotiation; GSSAPI takes three."""
+MAX_TOKEN_BYTES: Final = 65536
+"""Of one wrapped piece in either direction, as both sides announce."""
+
+_STATES: Final = RpcSaslProto.SaslState
+_SIMPLE: Final = RpcSaslProto.SaslAuth(method=Method.SIMPLE.name, mechanism="")
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """The caller has proved who it is; ``last`` is to be sent before anything else."""
+
+    way: Way
+    name: str
+    protection: Protection
+    last: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The negotiation is over.  ``reason`` is for the audit; the peer gets the rest."""
+
+    java_class: str
+    public: str
+    detail: Detail = Detail.FATAL_UNAUTHORIZED
+    reason: str = ""
+
+
+class _State(Enum):
+    START = auto()
+    OFFERED = auto()
+    STEPPING = auto()
+    CHALLENGED = auto()
+    DONE = auto()
+
+
+class Negotiation:
+    """One connection's way to a proven caller."""
+
+    __slots__ = (
+        "_acceptor", "_first", "_rounds", "_simple", "_state", "_way", "_ways", "proven",
+    )  # fmt: skip
+
+    def __init__(self, ways: Sequence[Way], *, simple: bool = False) -> None:
+        """Offer these ways; with ``simple`` none, too, as the last: tokens may be for others."""
+        self._ways = tuple(ways)
+        self._simple = simple
+        self._state = _State.START
+        self._first: dict[Way, Acceptor] = {}
+        self._way: Way | None = None
+        self._acceptor: Acceptor | None = None
+        self._rounds = 0
+        self.proven: Proven | None = None
+
+    @property
+    def stepping(self) -> bool:
+        """Whether the outcome of a step is waited for."""
+        return self._state is _State.STEPPING
+
+    def take(self, message: RpcSaslProto) -> bytes | Step | Refused | None:
+        """Take the client's next message; return what is to be sent, or done, or why it ends.
+
+        None: the client goes on without a proof, and there is no answer.
+        """
+        self._rounds += 1
+        if self._rounds > MAX_ROUNDS:
+            return _failed("too many SASL rounds")
+        state = message.state
+        if state == RpcSaslProto.WRAP:
+            return _early("Server is not wrapping data")
+        if self._state is _State.DONE:
+            return _early("Negotiation is already complete")
+        if state == RpcSaslProto.NEGOTIATE:
+            if self._state is not _State.START:
+                return Refused(ACCESS_CONTROL, "Client already attempted negotiation")
+            return self._offer()
+        if state == RpcSaslProto.INITIATE and self._state in (_State.START, _State.OFFERED):
+            return self._initiate(message)
+        if state == RpcSaslProto.RESPONSE and self._state is _State.CHALLENGED:
+            return self._step(message)
+        return _failed(f"Client sent unsupported state {_STATES.Name(state)}")
+
+    def answered(self, outcome: Challenge | Proven | SaslFailure) -> bytes | Proved | Refused:
+        """Take the outcome of a step; return what is to be sent, or why it ends."""
+        assert self._way is not None
+        match outcome:
+            case Challenge(token):
+                self._state = _State.CHALLENGED
+                return encode_sasl(RpcSaslProto(state=RpcSaslProto.CHALLENGE, token=token))
+            case Proven():
+                self._state = _State.DONE
+                self.proven = outcome
+                last = RpcSaslProto(state=RpcSaslProto.SUCCESS, token=outcome.token)
+                return Proved(self._way, outcome.name, outcome.protection, encode_sasl(last))
+            case SaslFailure():
+                self._state = _State.DONE
+                return Refused(outcome.java_class, outcome.public, reason=str(outcome))
+
+    def _offer(self) -> bytes:
+        self._state = _State.OFFERED
+        offered = []
+        for way in self._ways:
+            challenge = None
+            if way.speaks_first:
+                acceptor = way.make()
+                said = acceptor.step(b"")
+                assert isinstance(said, Challenge)
+                self._first[way] = acceptor
+                challenge = said.token
+            offered.append(_offered(way, challenge))
+        if self._simple:
+            offered.append(_SIMPLE)
+        return encode_sasl(RpcSaslProto(state=RpcSaslProto.NEGOTIATE, auths=offered))
+
+    def _initiate(self, message: RpcSaslProto) -> bytes | Step | Refused | None:
+        if len(message.auths) != 1:
+            return _failed("Client mechanism is malformed")
+        (chosen,) = message.auths
+        if self._simple and chosen == _SIMPLE:
+            self._state = _State.DONE
+            return None
+        for way in self._ways:
+            if _offered(way) == chosen:
+                break
+        else:
+            if self._state is _State.START:
+                return self._offer()
+            # Not what it asked for: that is any text of a stranger's.
+            return Refused(ACCESS_CONTROL, f"{_known(chosen.method)} authentication is not enabled."
+                           f"  Available:{available(self._ways)}")  # fmt: skip
+        if way.speaks_first and way not in self._first:
+            return self._offer()
+        self._way = way
+        self._acceptor = self._first[way] if way.speaks_first else way.make()
+        return self._step(message)
+
+    def _step(self, message: RpcSaslProto) -> Step | Refused:
+        assert self._way is not None
+        assert self._acceptor is not None
+        if not message.HasField("token"):
+            return _failed("Client did not send a token")
+        self._state = _State.STEPPING
+        return Step(self._way, self._acceptor, message.token)
+
+
+def _offered(way: Way, challenge: bytes | None = None) -> RpcSaslProto.SaslAuth:
+    return RpcSaslProto.SaslAuth(
+        method=way.method.name,
+        mechanism=way.mechanism,
+        protocol=way.protocol,
+        serverId=way.server_id,
+        challenge=challenge,
+    )
+
+
+def available(ways: Sequence[Way]) -> str:
+    """Return the ways as Java's refusals list them."""
+    return f"[{', '.join(way.method.name for way in ways)}]"
+
+
+def wrapped_token(message: bytes) -> bytes | Refused:
+    """Return the token of a message on a wrapped connection.  Raises MalformedFrame."""
+    said = parse(RpcSaslProto, message)
+    if said.state != RpcSaslProto.WRAP:
+        return _early("Negotiation is already complete")
+    if not said.HasField("token") or len(said.token) > MAX_TOKEN_BYTES:
+        return _failed("Client did not send a token")
+    return said.token
+
+
+def _known(method: str) -> str:
+    return method if method in Method.__members__ else "This"
+
+
+def _failed(text: str) -> Refused:
+    return Refused(SASL_EXCEPTION, text)
+
+
+def _early(text: str) -> Refused:
+    return Refused(SASL_EXCEPTION, text, Detail.FATAL_INVALID_RPC_HEADER)

@@ -1,0 +1,121 @@
+"""What a proven caller may be: its roles, for whom it acts, which protocols are closed to it.
+
+Decided once for a connection, at its context; lists of groups and hosts may take a while.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ha.security.caller import Caller, Method, Role
+from ha.security.decision import Denied
+from ha.security.kerberos.auth_to_local import NameRules, NoShortName
+from ha.security.lists.access_list import NOBODY, AccessList, GroupsOf, groups_here
+from ha.security.lists.proxy_users import ProxyUsers
+from ha.security.lists.service_acls import ServiceAcls
+from ha.security.sasl.mechanism import SaslFailure
+
+HOST: Final = "_HOST"
+
+
+@dataclass(frozen=True, slots=True)
+class ServicePrincipal:
+    """A principal of the configuration, and what its holders are.
+
+    ``hosts``: what _HOST may stand for; None: any host, where the configuration names none.
+    """
+
+    text: str
+    hosts: frozenset[str] | None
+    roles: frozenset[Role]
+
+    def is_held_by(self, principal: str) -> bool:
+        """Return whether this is a principal of the service."""
+        before, placeholder, after = self.text.partition(HOST)
+        if not placeholder:
+            return principal == self.text
+        host = principal.removeprefix(before).removesuffix(after)
+        if f"{before}{host}{after}" != principal or not host or "/" in host or "@" in host:
+            return False
+        return self.hosts is None or host in self.hosts
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """The lists of one daemon; ``acls`` None: hadoop.security.authorization is off.
+
+    ``own``: the daemon's own short name, which is the superuser's.
+    """
+
+    rules: NameRules | None = None
+    services: tuple[ServicePrincipal, ...] = ()
+    own: str = ""
+    administrators: AccessList = NOBODY
+    proxies: ProxyUsers = field(default_factory=ProxyUsers)
+    acls: ServiceAcls | None = None
+    groups_of: GroupsOf = groups_here
+
+    def user_of(self, principal: str) -> tuple[str, str]:
+        """Return the short name of a ticket's principal; raise SaslFailure if it has none."""
+        assert self.rules is not None
+        try:
+            return self.rules.short_name(principal), ""
+        except NoShortName as failure:
+            raise SaslFailure(str(failure)) from failure
+
+    async def admit(self, caller: Caller, user: str, protocol: str) -> Caller | Denied:
+        """Return the caller as it may go on, for the user that its context names."""
+        groups_of = _asked_once(self.groups_of)
+        found = await self._acting(caller, user, groups_of)
+        if isinstance(found, Denied) or self.acls is None:
+            return found
+        refusals = {
+            name: await self.acls.refusal(found.in_full, found.name, name, found.host, groups_of)
+            for name in (protocol, *self.acls.by_protocol)
+        }
+        if (refusal := refusals[protocol]) is not None:
+            return Denied(refusal, by_list=True)
+        return replace(found, barred=frozenset(name for name in refusals if refusals[name]))
+
+    async def _acting(self, caller: Caller, user: str, groups_of: GroupsOf) -> Caller | Denied:
+        if caller.method not in (Method.KERBEROS, Method.TOKEN):
+            return caller
+        if user in ("", caller.name, caller.principal):
+            return replace(caller, roles=await self._roles(caller, groups_of))
+        if caller.method is Method.TOKEN:
+            return Denied(
+                f"Authenticated user ({caller.in_full}) doesn't match what the client claims to be "
+                f"({user})"
+            )
+        effective = user
+        if "@" in user or "/" in user:
+            try:
+                effective = self.user_of(user)[0]
+            except SaslFailure as failure:
+                return Denied(str(failure), by_list=True)
+        real = (caller.name, caller.principal)
+        refusal = await self.proxies.refusal(real, effective, caller.host, groups_of)
+        if refusal is not None:
+            return Denied(refusal, by_list=True)
+        return replace(caller, name=effective, real=caller.name, roles=frozenset({Role.CLIENT}))
+
+    async def _roles(self, caller: Caller, groups_of: GroupsOf) -> frozenset[Role]:
+        found = {Role.CLIENT}
+        if caller.method is not Method.KERBEROS:
+            return frozenset(found)
+        for service in self.services:
+            if service.is_held_by(caller.principal):
+                found |= service.roles
+        if caller.name == self.own or await self.administrators.admits(caller.name, groups_of):
+            found.add(Role.ADMIN)
+        return frozenset(found)
+
+
+def _asked_once(groups_of: GroupsOf) -> GroupsOf:
+    known: dict[str, frozenset[str]] = {}
+
+    async def ask(user: str) -> frozenset[str]:
+        if user not in known:
+            known[user] = await groups_of(user)
+        return known[user]
+
+    return ask

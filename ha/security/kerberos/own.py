@@ -1,0 +1,140 @@
+"""As whom this process calls others by Kerberos, for every client in it.
+
+A process is one daemon, with a keytab, or one command, with a person's tickets.  It is set once at
+the start; without it, calls go out without a proof.
+"""
+
+import ipaddress
+import threading
+import time
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Final
+
+import structlog
+
+from ha.conf.own_user import call_as
+from ha.security.caller import Role
+from ha.security.kerberos.admission import ServicePrincipal
+from ha.security.kerberos.auth_to_local import NameRules, NoShortName
+from ha.security.sasl import gss
+from ha.security.sasl.kerberos import KerberosInitiator
+from ha.security.sasl.mechanism import Protection, SaslFailure
+
+log = structlog.get_logger()
+
+RENEWED_AT: Final = 0.8
+"""The part of their life after which tickets are fetched anew."""
+
+
+class OwnKerberos:
+    """Tickets, and which principals the servers must have that are called with them."""
+
+    def __init__(
+        self,
+        principal: str | None,
+        keytab: str | None,
+        rules: NameRules,
+        wanted: tuple[Protection, ...],
+        services: Mapping[Role, tuple[ServicePrincipal, ...]],
+        pattern: str | None = None,
+    ) -> None:
+        """Without principal and keytab, use the tickets that kinit has fetched."""
+        self.principal = principal
+        self.keytab = keytab
+        self.rules = rules
+        self.wanted = wanted
+        self._services = services
+        self._pattern = pattern
+        self._lock = threading.Lock()
+        self._tickets: gss.Credentials | None = None
+        self._renewed_at = 0.0
+
+    @property
+    def user(self) -> str:
+        """Our own short name; empty where it is not known, or there is none."""
+        try:
+            return "" if self.principal is None else self.rules.short_name(self.principal)
+        except NoShortName:
+            return ""
+
+    def tickets(self) -> gss.Credentials:
+        """Return tickets that are good; it may take as long as a KDC takes.
+
+        Raises:
+            SaslFailure: there are none; ``str`` says what to do.
+        """
+        with self._lock:
+            if self._tickets is None or time.monotonic() >= self._renewed_at:
+                self._renew()
+            assert self._tickets is not None
+            return self._tickets
+
+    def _renew(self) -> None:
+        try:
+            if self.principal is None or self.keytab is None:
+                self._tickets = gss.Credentials.of_person()
+                self.principal = self._tickets.principal
+            else:
+                self._tickets = gss.Credentials.of_keytab(self.principal, self.keytab)
+        except gss.GssError as failure:
+            if self._tickets is None:
+                advice = f"check {self.keytab} and the KDC" if self.keytab else "run kinit"
+                raise SaslFailure(f"no Kerberos tickets: {failure}; {advice}") from failure
+            log.warning("kerberos.not_renewed", principal=self.principal, because=str(failure))
+            self._renewed_at = time.monotonic() + 60.0
+            return
+        seconds = self._tickets.seconds
+        life = RENEWED_AT * (3600 if seconds is None else seconds)
+        self._renewed_at = time.monotonic() + life
+
+    def initiator(self, role: Role | None, host: str, server: str) -> KerberosInitiator:
+        """Return our side towards a server that says it is ``server`` (service/host).
+
+        Raises:
+            SaslFailure: it is not who it should be, or we have no tickets.
+        """
+        expected = self._expected(role, host, server)
+        return KerberosInitiator(self.tickets(), expected, self.wanted)
+
+    def _expected(self, role: Role | None, host: str, server: str) -> str:
+        chosen = [role] if role in self._services else [*self._services]
+        if role is Role.ZKFC:
+            chosen = [Role.NAMENODE]
+        known = [one for each in chosen if each is not None for one in self._services[each]]
+        for one in known:
+            realm = one.text.rpartition("@")[2]
+            full = f"{server}@{realm}"
+            glob = self._pattern if Role.NAMENODE in one.roles else None
+            if glob is not None and fnmatchcase(full, glob):
+                return full
+            hosts = one.hosts if _is_address(host) else frozenset({host.lower()})
+            if ServicePrincipal(one.text, hosts, one.roles).is_held_by(full):
+                return full
+        wanted = ", ".join(sorted({one.text for one in known})) or "none that is configured"
+        raise SaslFailure(
+            f"Server has invalid Kerberos principal: {server}, expecting: {wanted} for {host}"
+        )
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+_own: OwnKerberos | None = None
+
+
+def log_in(own: OwnKerberos | None) -> None:
+    """Call others as this one from now on."""
+    global _own
+    _own = own
+    call_as("" if own is None else own.user)
+
+
+def own_kerberos() -> OwnKerberos | None:
+    """Return as whom others are called; None: without a proof by Kerberos."""
+    return _own

@@ -1,0 +1,202 @@
+"""What a configuration says of Kerberos: our own name, and those of servers and callers."""
+
+import ipaddress
+import socket
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from ha.conf.configuration import Configuration, nodes_of
+from ha.conf.errors import ConfigurationError
+from ha.conf.keys import cluster, datanode, journal
+from ha.conf.keys import kerberos as keys
+from ha.conf.keys.key import Key
+from ha.conf.keys.security import AUTHENTICATION, AUTHORIZATION
+from ha.conf.listening import journalnodes, own_name
+from ha.conf.reader import read_settings
+from ha.security.caller import Method, Role
+from ha.security.kerberos.admission import HOST, Admission, ServicePrincipal
+from ha.security.kerberos.auth_to_local import BadRules, NameRules, parse_rules
+from ha.security.kerberos.own import OwnKerberos
+from ha.security.lists.access_list import AccessList
+from ha.security.lists.proxy_users import ProxyUsers
+from ha.security.lists.service_acls import ServiceAcls
+from ha.security.sasl import gss
+from ha.security.sasl.kerberos import MECHANISM, KerberosAcceptor
+from ha.security.sasl.mechanism import Protection
+from ha.security.sasl.way import Way
+
+POLICY_FILE: Final = "hadoop-policy.xml"
+_OptionalText = Key[str | None]
+_NAMENODE: Final = (keys.NAMENODE_PRINCIPAL, keys.NAMENODE_KEYTAB)
+_KEYS: Final[Mapping[Role, tuple[_OptionalText, _OptionalText]]] = {
+    Role.NAMENODE: _NAMENODE,
+    Role.ZKFC: _NAMENODE,
+    Role.CHECKPOINTER: _NAMENODE,
+    Role.OPERATOR: _NAMENODE,
+    Role.JOURNALNODE: (keys.JOURNALNODE_PRINCIPAL, keys.JOURNALNODE_KEYTAB),
+    Role.DATANODE: (keys.DATANODE_PRINCIPAL, keys.DATANODE_KEYTAB),
+}
+_NODES_ROLES: Final = {
+    Role.NAMENODE: frozenset({Role.NAMENODE, Role.ZKFC}),
+    Role.JOURNALNODE: frozenset({Role.JOURNALNODE}),
+    Role.DATANODE: frozenset({Role.DATANODE}),
+}
+
+
+def is_on(conf: Configuration) -> bool:
+    """Return whether callers of Hadoop RPC prove themselves by Kerberos."""
+    return conf.get(AUTHENTICATION).lower() == "kerberos"
+
+
+def name_rules(conf: Configuration) -> NameRules:
+    """Return the rules for short names; raise ConfigurationError."""
+    try:
+        realm = gss.default_realm()
+        rules = conf.get(keys.AUTH_TO_LOCAL) or "DEFAULT"
+        return parse_rules(rules, conf.get(keys.AUTH_TO_LOCAL_MECHANISM), realm)
+    except BadRules as failure:
+        where = conf.where(keys.AUTH_TO_LOCAL)
+        raise ConfigurationError(f"{where} cannot be used: {failure}") from failure
+    except gss.GssUnavailable as failure:
+        raise ConfigurationError(str(failure)) from failure
+    except gss.GssError as failure:
+        raise ConfigurationError(
+            f"The default realm is not known: {failure}. Set default_realm in /etc/krb5.conf."
+        ) from failure
+
+
+def daemon_login(
+    conf: Configuration, role: Role, *, nameservice: str | None = None, namenode: str | None = None
+) -> OwnKerberos:
+    """Return how a daemon logs in; its first tickets are fetched with the first call.
+
+    Raises:
+        ConfigurationError: principal or keytab is not set, or the keytab does not have its key.
+    """
+    rules, scope = name_rules(conf), {"nameservice": nameservice, "namenode": namenode}
+    principal_key, keytab_key = _KEYS[role]
+    text, keytab = conf.require(principal_key, **scope), conf.require(keytab_key, **scope)
+    assert text is not None
+    assert keytab is not None
+    if HOST in text:
+        text = text.replace(HOST, _own_host(conf, role, scope).lower())
+    principal = _with_realm(text, rules.realm)
+    try:
+        gss.Credentials.to_accept(principal, keytab)
+    except gss.GssError as failure:
+        raise ConfigurationError(
+            f"{conf.where(keytab_key, **scope)} is {keytab}, but with it this daemon cannot be "
+            f"{principal}: {failure}. `klist -k {keytab}` shows what is in it; the file must be "
+            "readable by the daemon's user."
+        ) from failure
+    return _own(conf, rules, principal, keytab)
+
+
+def persons_login(conf: Configuration) -> OwnKerberos:
+    """Return how a command calls: with the tickets that kinit has fetched."""
+    return _own(conf, name_rules(conf), None, None)
+
+
+def _own(
+    conf: Configuration, rules: NameRules, principal: str | None, keytab: str | None
+) -> OwnKerberos:
+    wanted = tuple(map(Protection, conf.get(keys.RPC_PROTECTION)))
+    services = {role: services_of(conf, role, rules.realm) for role in _NODES_ROLES}
+    pattern = conf.get(keys.PRINCIPAL_PATTERN)
+    return OwnKerberos(principal, keytab, rules, wanted, services, pattern)
+
+
+def accepting(own: OwnKerberos, admission: Admission) -> Way:
+    """Return the way in which callers prove themselves by tickets for this daemon."""
+    assert own.principal is not None
+    assert own.keytab is not None
+    # Made once: the library looks into the file for each caller, so new keys need no restart.
+    credentials = gss.Credentials.to_accept(own.principal, own.keytab)
+    name = own.principal.rpartition("@")[0]
+    protocol, _, host = name.partition("/")
+    make = partial(KerberosAcceptor, credentials, own.wanted)
+    return Way(Method.KERBEROS, MECHANISM, protocol, host, make, admission.user_of)
+
+
+def admission(conf: Configuration, own: OwnKerberos | None) -> Admission | None:
+    """Return the lists by which callers are let in; None where there are none.
+
+    Raises ConfigurationError for a hadoop-policy.xml that cannot be read.
+    """
+    acls = service_acls(conf)
+    if own is None:
+        return None if acls is None else Admission(acls=acls)
+    realm = own.rules.realm
+    return Admission(
+        own.rules,
+        tuple(one for role in _NODES_ROLES for one in services_of(conf, role, realm)),
+        own.user,
+        AccessList.parse(conf.get(cluster.ADMINISTRATORS)),
+        ProxyUsers.of({name: conf.raw(name) or "" for name in conf.settings}),
+        acls,
+    )
+
+
+def service_acls(conf: Configuration) -> ServiceAcls | None:
+    """Return the lists of hadoop-policy.xml; None where hadoop.security.authorization is off."""
+    if not conf.get(AUTHORIZATION):
+        return None
+    texts = {name: conf.raw(name) or "" for name in conf.settings if name.startswith("security.")}
+    path = None if conf.folder is None else Path(conf.folder) / POLICY_FILE
+    if path is not None and path.exists():
+        texts |= {one.name: one.value for one in read_settings(path)}
+    return ServiceAcls.of(texts)
+
+
+def services_of(conf: Configuration, role: Role, realm: str) -> tuple[ServicePrincipal, ...]:
+    """Return the principals of all nodes of a kind, as the configuration names them."""
+    key, roles = _KEYS[role][0], _NODES_ROLES[role]
+    if role is not Role.NAMENODE:
+        text = conf.get(key)
+        hosts = None
+        if role is Role.JOURNALNODE:
+            hosts = frozenset(node.host.lower() for node in journalnodes(conf))
+        return () if text is None else (ServicePrincipal(_with_realm(text, realm), hosts, roles),)
+    found = []
+    for nameservice, ids in nodes_of(conf).items():
+        for one in ids:
+            scope = {"nameservice": nameservice, "namenode": one}
+            text, address = conf.get(key, **scope), conf.get(cluster.NAMENODE_RPC, **scope)
+            if text is not None and address is not None:
+                hosts = frozenset({address.host.lower()})
+                found.append(ServicePrincipal(_with_realm(text, realm), hosts, roles))
+    return tuple(found)
+
+
+def _with_realm(principal: str, realm: str) -> str:
+    return principal if "@" in principal else f"{principal}@{realm}"
+
+
+def _own_host(conf: Configuration, role: Role, scope: Mapping[str, str | None]) -> str:
+    """Return what _HOST stands for; raise ConfigurationError where that is no name."""
+    host: str | None = None
+    match role:
+        case Role.JOURNALNODE:
+            rpc = conf.get(journal.RPC)
+            host = own_name(conf, rpc.port) or rpc.host
+        case Role.DATANODE:
+            host = conf.get(datanode.HOST_NAME) or socket.getfqdn()
+        case _:
+            address = conf.get(cluster.NAMENODE_RPC, **scope)
+            host = None if address is None else address.host
+    if host is None or _is_address(host):
+        raise ConfigurationError(
+            f"{_KEYS[role][0].name} has {HOST}, which stands for this daemon's host, and that is "
+            f"{host}: use a host name in its address, as tickets are for names."
+        )
+    return host
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Lists of users, groups and hosts, as Hadoop writes them."""

@@ -1,0 +1,192 @@
+"""Hadoop RPC with tickets of a real KDC, our client against our server."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from ha.conf.keys.security import Mode
+from ha.rpc.errors import ConnectFailed, ConnectionLost, RemoteFault
+from ha.rpc.java_names import AUTHORIZATION, HA_SERVICE_PROTOCOL
+from tests.ha.rpc.kerberized import alice, asked, configuration, logged_in, secured_server
+from tests.ha.security.kdc import REALM, Kdc
+
+
+async def of_ha(port: int, method: str) -> str:
+    return await asked(port, protocol=HA_SERVICE_PROTOCOL, method=method)
+
+
+@pytest.mark.parametrize("protection", ["authentication", "integrity", "privacy"])
+async def test_calls_of_every_size_and_number(realm: Kdc, tmp_path: Path, protection: str) -> None:
+    conf = configuration(realm, tmp_path, {"hadoop.rpc.protection": protection})
+    async with secured_server(conf) as (port, _, _):
+        with logged_in(alice(conf, realm)):
+            assert await asked(port) == "alice None kerberos 0"
+            assert await asked(port, text="x" * 200_000) == "alice None kerberos 200000"
+            assert await asked(port, text="y" * 100, times=300) == "alice None kerberos 100"
+
+
+async def test_a_caller_without_a_ticket_is_refused(realm: Kdc, tmp_path: Path) -> None:
+    conf = configuration(realm, tmp_path, {})
+    async with secured_server(conf) as (port, _, _):
+        with pytest.raises((RemoteFault, ConnectionLost), match="SIMPLE authentication is not"):
+            await asked(port)
+    async with secured_server(conf, Mode.PERMISSIVE) as (port, _, _):
+        assert (await asked(port)).endswith("peer-uid 0"), "permissive takes both"
+
+
+async def test_a_ticket_gives_no_other_name(realm: Kdc, tmp_path: Path) -> None:
+    conf = configuration(realm, tmp_path, {})
+    async with secured_server(conf) as (port, lines, _):
+        with logged_in(alice(conf, realm)):
+            for other in ("bob", "root", "nn", f"nn/localhost@{REALM}", "alice@OTHER", "a/b"):
+                with pytest.raises(RemoteFault) as caught:
+                    await asked(port, user=other)
+                assert caught.value.java_class == AUTHORIZATION
+            with pytest.raises(RemoteFault, match=f"alice@{REALM} is not allowed to imperson"):
+                await asked(port, user="bob")
+            assert await asked(port, user="alice") == "alice None kerberos 0"
+        assert {entry.caller.principal for entry in lines.entries} == {f"alice@{REALM}"}
+
+
+async def test_a_proxy_user_acts_for_those_that_its_rule_names(realm: Kdc, tmp_path: Path) -> None:
+    rules = {"hadoop.proxyuser.alice.users": "bob", "hadoop.proxyuser.alice.hosts": "127.0.0.1"}
+    conf = configuration(realm, tmp_path, rules)
+    async with secured_server(conf) as (port, _, _):
+        with logged_in(alice(conf, realm)):
+            assert await asked(port, user="bob") == "bob alice kerberos 0"
+            with pytest.raises(RemoteFault, match="not allowed to impersonate carol"):
+                await asked(port, user="carol")
+    conf = configuration(
+        realm, tmp_path, {**rules, "hadoop.proxyuser.alice.hosts": "10.0.0.0/8,nowhere.invalid"}
+    )
+    async with secured_server(conf) as (port, _, _):
+        with (
+            logged_in(alice(conf, realm)),
+            pytest.raises(RemoteFault, match=r"from IP 127\.0\.0\.1"),
+        ):
+            await asked(port, user="bob")
+
+
+async def test_roles_are_those_of_the_configured_principals(realm: Kdc, tmp_path: Path) -> None:
+    conf = configuration(realm, tmp_path, {"dfs.cluster.administrators": "bob"})
+    async with secured_server(conf) as (port, _, _):
+        with logged_in(alice(conf, realm, "nn/localhost")):
+            assert await of_ha(port, "monitorHealth") == "nn None kerberos 0"
+            assert await of_ha(port, "transitionToObserver") == "nn None kerberos 0"
+        with logged_in(alice(conf, realm, "bob")):
+            assert await of_ha(port, "transitionToObserver") == "bob None kerberos 0"
+        with logged_in(alice(conf, realm, "dn/localhost")), pytest.raises(RemoteFault):
+            await of_ha(port, "monitorHealth")
+        with (
+            logged_in(alice(conf, realm)),
+            pytest.raises(RemoteFault, match=r"namenode, zkfc, admin.*whose role is client"),
+        ):
+            await of_ha(port, "monitorHealth")
+
+
+async def test_access_lists_count_for_the_connection_and_for_each_call(
+    realm: Kdc, tmp_path: Path
+) -> None:
+    (tmp_path / "hadoop-policy.xml").write_text(
+        "<configuration><property><name>security.ha.service.protocol.acl</name>"
+        "<value>nn</value></property></configuration>"
+    )
+    conf = configuration(
+        realm,
+        tmp_path,
+        {"hadoop.security.authorization": "true", "dfs.cluster.administrators": "alice"},
+    )
+    async with secured_server(conf) as (port, _, _):
+        with logged_in(alice(conf, realm, "nn/localhost")):
+            assert await of_ha(port, "monitorHealth") == "nn None kerberos 0"
+        with logged_in(alice(conf, realm)):
+            said = (
+                rf"User alice@{REALM} \(auth:KERBEROS\) is not authorized for protocol interface "
+                "org.apache.hadoop.ha.HAServiceProtocol: denied by configured ACL"
+            )
+            with pytest.raises(RemoteFault, match=said):
+                await of_ha(port, "monitorHealth")
+            with pytest.raises(RemoteFault, match="is not authorized") as caught:
+                await asked(port, method="monitorHealth", of=HA_SERVICE_PROTOCOL)
+            assert caught.value.java_class == AUTHORIZATION
+            assert await asked(port) == "alice None kerberos 0"
+
+
+async def test_no_common_layer(realm: Kdc, tmp_path: Path) -> None:
+    conf = configuration(realm, tmp_path, {"hadoop.rpc.protection": "privacy"})
+    weak = configuration(realm, tmp_path, {"hadoop.rpc.protection": "authentication"})
+    async with secured_server(conf) as (port, _, _):
+        with logged_in(alice(weak, realm)), pytest.raises(ConnectFailed, match="no common"):
+            await asked(port)
+
+
+@pytest.mark.parametrize(
+    ("configured", "said"),
+    [
+        (f"jn/localhost@{REALM}", "Server has invalid Kerberos principal: nn/localhost, expecting"),
+        (f"nn/other@{REALM}", "expecting: nn/other@"),
+        (f"jn/_HOST@{REALM}", "expecting: jn/_HOST@"),
+    ],
+)
+async def test_a_server_must_be_who_it_is_called(
+    realm: Kdc, tmp_path: Path, configured: str, said: str
+) -> None:
+    conf = configuration(realm, tmp_path, {})
+    other = configuration(realm, tmp_path, {"dfs.namenode.kerberos.principal": configured})
+    async with secured_server(conf) as (port, lines, _):
+        with logged_in(alice(other, realm)), pytest.raises(ConnectFailed, match=said):
+            await asked(port)
+        assert lines.entries == []
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"dfs.namenode.kerberos.principal": f"nn/_HOST@{REALM}"},
+        {"dfs.namenode.kerberos.principal": "nn/_HOST"},
+        {
+            "dfs.namenode.kerberos.principal": f"nn/other@{REALM}",
+            "dfs.namenode.kerberos.principal.pattern": f"nn/*@{REALM}",
+        },
+    ],
+)
+async def test_hosts_and_patterns_of_servers(
+    realm: Kdc, tmp_path: Path, more: dict[str, str]
+) -> None:
+    conf = configuration(realm, tmp_path, {})
+    theirs = configuration(realm, tmp_path, more)
+    async with secured_server(conf) as (port, _, _):
+        with logged_in(alice(theirs, realm)):
+            assert await asked(port) == "alice None kerberos 0"
+
+
+async def test_a_server_without_kerberos_is_not_called(realm: Kdc, tmp_path: Path) -> None:
+    conf = configuration(realm, tmp_path, {})
+    async with secured_server(conf) as (port, _, access):
+        access.ways = ()
+        with logged_in(alice(conf, realm)), pytest.raises(ConnectFailed, match="fall back to SIM"):
+            await asked(port)
+
+
+async def test_a_person_needs_a_ticket_and_is_called_by_it(
+    realm: Kdc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf = configuration(realm, tmp_path, {})
+    own = alice(conf, realm)
+    own.principal = own.keytab = None
+    async with secured_server(conf) as (port, _, _):
+        monkeypatch.setenv("KRB5CCNAME", str(realm.folder / "none"))
+        with logged_in(own):
+            with pytest.raises(ConnectFailed, match="run kinit"):
+                await asked(port)
+            monkeypatch.setenv("KRB5CCNAME", str(realm.kinit("bob")))
+            assert await asked(port) == "bob None kerberos 0"
+
+
+async def test_many_at_once(realm: Kdc, tmp_path: Path) -> None:
+    conf = configuration(realm, tmp_path, {"hadoop.rpc.protection": "privacy"})
+    async with secured_server(conf) as (port, _, _):
+        with logged_in(alice(conf, realm)):
+            found = await asyncio.gather(*(asked(port) for _ in range(40)))
+    assert set(found) == {"alice None kerberos 0"}
