@@ -19,6 +19,9 @@ from datanode.transfers.receive import Receiver
 from datanode.transfers.send import open_stretch, opening, send_stretch
 from datanode.transfers.transfer import DamagedSource, Targets, push
 from datanode.transfers.write_plan import MAX_TARGETS, write_plan
+from ha.daemon.door.door import Door, DoorLimits
+from ha.daemon.door.origin import Origin, origin_of_ends
+from ha.daemon.door.places import Seat, Standing
 from ha.daemon.listening import stop_listening
 from hadoop.block_tokens import Mode, TokenRefused
 from hadoop.blocks import Block, PoolId
@@ -34,6 +37,8 @@ log = structlog.get_logger()
 
 _CHECKSUMS_AT_ONCE: Final = 4
 """Of whole blocks: each has all checksums of its chunks in memory."""
+_MOST_WAITING: Final = 512
+_MOST_WAITING_OF_ORIGIN: Final = 128
 _NOT_DONE: Final = {
     Op.READ_METADATA: "reading meta files",
     Op.REQUEST_SHORT_CIRCUIT_FDS: "short-circuit reads",
@@ -76,7 +81,12 @@ class XceiverServer:
             on_suspicion=on_suspicion, on_damaged_source=on_damaged_source, access=self._access,
         )  # fmt: skip
         self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._door: Door[asyncio.Task[Any]] = Door(
+            "datanode", lambda task, _: task.cancel(), self._waits_since
+        )
+        self._origins: dict[asyncio.Task[Any], Origin] = {}
+        self._at_work: set[asyncio.Task[Any]] = set()
         self._writing: dict[asyncio.Task[Any], Receiver] = {}
 
     async def start(self, host: str, port: int) -> int:
@@ -120,20 +130,54 @@ class XceiverServer:
 
     def _connected(self, connection: Connection) -> None:
         peer = Peer(connection)
-        if len(self._tasks) >= self.limits.max_connections:
-            log.warning("datanode.too_many_connections", peer=peer.name, open=len(self._tasks))
-            peer.abort()
-            return
         task = asyncio.get_running_loop().create_task(
             self._serve(peer), name=f"xceiver {peer.name}"
         )
         self._tasks.add(task)
+        self._origins[task] = origin_of_ends(*peer.ends)
 
         def ended(_: "asyncio.Task[None]") -> None:
             self._tasks.discard(task)
+            self._door.leave(task)
+            del self._origins[task]
+            self._at_work.discard(task)
             peer.close()  # here, for a task that is cancelled before its first step has no finally
 
         task.add_done_callback(ended)
+        if not self._door.take(task, self._seat(task, Standing.UNPROVEN)):
+            task.cancel()
+
+    def _seat(self, task: "asyncio.Task[Any]", standing: Standing) -> Seat:
+        most = self.limits.max_connections
+        waiting = min(_MOST_WAITING, max(1, most // 2))
+        limits = DoorLimits(
+            most=most, unproven=waiting, of_origin=max(1, most // 2),
+            unproven_of_origin=min(_MOST_WAITING_OF_ORIGIN, max(1, waiting // 2)),
+        )  # fmt: skip
+        return limits.seat(self._origins[task], standing)
+
+    def _waits_since(self, task: "asyncio.Task[Any]") -> float | None:
+        return None if task in self._at_work else 0.0
+
+    def _work(self) -> None:
+        """Have this connection keep its place while its operation is carried out.
+
+        Raises:
+            PeerLost: others of its origin are served, and it must come again.
+        """
+        task = asyncio.current_task()
+        assert task is not None
+        self._at_work.add(task)
+        if not self._door.take(task, self._seat(task, Standing.PROVEN)):
+            raise PeerLost("others are being served")
+
+    def _wait(self) -> None:
+        """Let this connection give way until its next operation is admitted."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._at_work.discard(task)
+        if not self._door.take(task, self._seat(task, Standing.UNPROVEN)):
+            raise PeerLost("others wait already")
 
     async def _serve(self, peer: Peer) -> None:
         seconds = self.limits.operation_seconds
@@ -144,6 +188,7 @@ class XceiverServer:
                 OPERATIONS.labels(op.name.lower()).inc()
                 if not await self._carry_out(op, peer):
                     return
+                self._wait()
                 seconds = self.limits.keep_alive_seconds
         except PeerLost as gone:
             log.debug("datanode.peer_lost", peer=peer.name, why=str(gone))
@@ -175,9 +220,11 @@ class XceiverServer:
                 )
             case Op.COPY_BLOCK:
                 copied = await peer.read_message(pb.OpCopyBlockProto, seconds=seconds)
+                self._work()
                 return await self._moved(self.moves.copy(copied, peer), peer)
             case Op.REPLACE_BLOCK:
                 moved = await peer.read_message(pb.OpReplaceBlockProto, seconds=seconds)
+                self._work()
                 return await self._moved(self.moves.replace(moved, peer), peer, answers=True)
             case _:
                 why = f"this DataNode does not do {_NOT_DONE[op]}"
@@ -230,6 +277,7 @@ class XceiverServer:
             if answers:
                 await self._answer(peer, pb.Status.ERROR_ACCESS_TOKEN, str(refusal))
             raise
+        self._work()
 
     async def _moved(
         self, work: Coroutine[Any, Any, None], peer: Peer, *, answers: bool = False

@@ -37,6 +37,8 @@ class Connection(asyncio.BufferedProtocol):
         self._arrived = asyncio.Event()
         self._writable = asyncio.Event()
         self.name = "?"
+        self.ends: tuple[object, object] = None, None
+        """The names of the other end's socket and of ours."""
 
     # For asyncio.
 
@@ -45,6 +47,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.set_write_buffer_limits(high=0)
         self._writable.set()
         address = transport.get_extra_info("peername")
+        self.ends = address, transport.get_extra_info("sockname")
         if address:
             self.name = f"{address[0]}:{address[1]}"
         self._on_made(self)

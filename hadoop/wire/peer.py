@@ -62,6 +62,11 @@ class Peer:
     def name(self) -> str:
         return self._connection.name
 
+    @property
+    def ends(self) -> tuple[object, object]:
+        """The names of the other end's socket and of ours."""
+        return self._connection.ends
+
     @classmethod
     async def connect(
         cls, host: str, port: int, *, seconds: float, budget: ByteBudget = NO_BUDGET

@@ -60,7 +60,7 @@ class Door(Generic[K]):
     def __init__(
         self,
         name: str,
-        close: Callable[[K, str], None],
+        close: Callable[[K, str], object],
         since: Callable[[K], float | None] = lambda _: 0.0,
     ) -> None:
         self._places: Places[K] = Places(since)

@@ -31,11 +31,16 @@ _RESOLVE_SECONDS: Final = 5.0
 class GrpcAccess:
     """The control of access in the words of gRPC.
 
-    ``port`` returns ours; it is known once the server is bound.
+    ``port`` returns ours; it is known once the server is bound.  ``admitted`` gets each caller that
+    is let call, once for each call.
     """
 
-    def __init__(self, access: AccessControl, host: str, port: Callable[[], int]) -> None:
+    def __init__(
+        self, access: AccessControl, host: str, port: Callable[[], int],
+        admitted: Callable[[Caller], None] = lambda _: None,
+    ) -> None:  # fmt: skip
         self._access = access
+        self.admitted = admitted
         self._hosts = addresses(host)
         self._port = port
 

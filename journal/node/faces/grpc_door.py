@@ -16,9 +16,13 @@ from typing import Any, Final
 import grpc
 import structlog
 
+from ha.daemon.door.door import Door
+from ha.daemon.door.origin import origin_of_ends
+from ha.daemon.door.places import Standing
 from ha.security.access_control import AccessControl
 from ha.security.first_byte import TLS_FIRST_BYTE
 from ha.security.tls_files import TlsFiles
+from journal.node.faces.grpc_watch import CONNECTIONS
 
 log = structlog.get_logger()
 
@@ -53,7 +57,7 @@ class GrpcDoor:
         server.add_secure_port(f"unix:{self._secure}", server_credentials(tls))
         server.add_insecure_port(f"unix:{self._plain}")
         self._listener: asyncio.Server | None = None
-        self._relays: set[asyncio.Task[None]] = set()
+        self._relays: Door[asyncio.Task[None]] = Door("grpc", lambda task, _: task.cancel())
 
     async def start(self, host: str, port: int) -> int:
         """Listen; which port it is.  Raises OSError."""
@@ -73,7 +77,11 @@ class GrpcDoor:
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        self._relays.add(task)
+        told = writer.get_extra_info
+        origin = origin_of_ends(told("peername"), told("sockname"))
+        if not self._relays.take(task, CONNECTIONS.seat(origin, Standing.UNPROVEN)):
+            writer.close()
+            return
         try:
             async with asyncio.timeout(FIRST_BYTE_SECONDS):
                 first = await reader.read(_PIECE_BYTES)
@@ -85,9 +93,9 @@ class GrpcDoor:
             because = str(failure) or "it said nothing"
             log.info("journal.grpc_relay_ended", peer=peer, because=because)
         except asyncio.CancelledError:
-            pass  # only ``stop`` does that, and asyncio would log it
+            pass  # it stops, or this one gives way; asyncio would log it
         finally:
-            self._relays.discard(task)
+            self._relays.leave(task)
             writer.close()
 
     def _may_be_let_in(self, writer: asyncio.StreamWriter) -> bool:

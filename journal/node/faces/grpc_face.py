@@ -14,6 +14,7 @@ from journal.node.faces import grpc_codec
 from journal.node.faces.calls import CALLS
 from journal.node.faces.grpc_access import GrpcAccess
 from journal.node.faces.grpc_guard import guarded_server
+from journal.node.faces.grpc_watch import MOST_ACCEPTED
 from journal.node.node import JournalNode
 from journal.proto import journal_pb2 as pb
 from journal.proto import journal_pb2_grpc
@@ -168,6 +169,7 @@ def build_server(node: JournalNode, access: GrpcAccess | None = None) -> Any:  #
             ("grpc.http2.min_ping_interval_without_data_ms", node.settings.min_ping_millis),
             ("grpc.max_concurrent_streams", MAX_STREAMS),
             ("grpc.server_handshake_timeout_ms", HANDSHAKE_MILLIS),
+            ("grpc.max_allowed_incoming_connections", MOST_ACCEPTED),
             ("grpc.max_metadata_size", MAX_METADATA_BYTES),
             ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
             # Else a message that was not asked for may be as large as a fast network holds.

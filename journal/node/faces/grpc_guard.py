@@ -146,6 +146,7 @@ class GuardedCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         caller = self._access.caller(context)
         if name not in _TOLD_BY_REQUEST or not self._access.may(caller, name):
             await self._check(caller, name, context)
+        self._access.admitted(caller)
         return caller
 
     async def _check(self, caller: Caller, action: str, context: Context) -> None:

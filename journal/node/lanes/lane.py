@@ -17,6 +17,9 @@ from typing import Final
 
 import structlog
 
+from ha.daemon.door.door import Door, DoorLimits
+from ha.daemon.door.origin import origin_of_socket
+from ha.daemon.door.places import Standing
 from ha.security.access_control import AccessControl
 from ha.security.first_byte import TLS_FIRST_BYTE
 from ha.security.rights import JOURNALNODE
@@ -30,8 +33,8 @@ from journal.node.node import JournalNode
 log = structlog.get_logger()
 
 MAX_LANES: Final = 64
-MAX_MUTE: Final = 16
-"""Lanes that have not said who they are; the oldest gives way to the next."""
+MUTE: Final = DoorLimits(most=48, unproven=32, unproven_of_origin=8, of_origin=8)
+"""Lanes that have not said yet whose they are; they are none of ``MAX_LANES``."""
 HELLO_SECONDS: Final = 5.0
 MESSAGE_SECONDS: Final = 60.0
 """From a message's first bytes to its last."""
@@ -55,7 +58,7 @@ class Lanes:
         self._access = access
         self._lock = threading.Lock()
         self._threads: dict[socket.socket, threading.Thread] = {}
-        self._mute: dict[socket.socket, None] = {}
+        self._mute: Door[threading.Thread] = Door("lane", self._turned_away)
         self._budget = LaneBudget(max(TOTAL_BYTES, 2 * most_bytes(node)))
         self._open: Counter[str] = Counter()
         self._listener: socket.socket | None = None
@@ -119,22 +122,41 @@ class Lanes:
             thread = threading.Thread(
                 target=self._serve, args=(connection, peer), name="write lane", daemon=True
             )
-            with self._lock:
-                full = len(self._threads) >= MAX_LANES
-                mute = next(iter(self._mute)) if len(self._mute) >= MAX_MUTE else None
-                if mute is not None:
-                    del self._mute[mute]
-                    metrics.LANE_LIMITS.labels("mute").inc()
-                    _shut(mute)
-                if not full:
-                    self._threads[connection] = thread
-                    self._mute[connection] = None
-            if full:
-                metrics.LANE_LIMITS.labels("lanes").inc()
-                log.warning("journal.lane_refused", peer=peer[0], because=f"{MAX_LANES} are open")
+            if self._take(connection, thread):
+                thread.start()
+            else:
                 connection.close()
-                continue
-            thread.start()
+
+    def _take(self, connection: socket.socket, thread: threading.Thread) -> bool:
+        """Return whether a newcomer has a place until it has said whose it is."""
+        try:
+            seat = MUTE.seat(origin_of_socket(connection), Standing.UNPROVEN)
+        except OSError:
+            return False  # it has gone
+        with self._lock:
+            taken = self._mute.take(thread, seat)
+            if taken:
+                self._threads[connection] = thread
+        return taken
+
+    def _turned_away(self, thread: threading.Thread, _limit: str) -> None:
+        """Shut the connection that a thread serves; the lock is held."""
+        for connection, its in self._threads.items():
+            if its is thread:
+                _shut(connection)
+
+    def _spoken(self) -> None:
+        """Give the lane of this thread one of the places for those that write.
+
+        Raises:
+            NoLane: they are taken.
+        """
+        with self._lock:
+            self._mute.leave(threading.current_thread())
+            full = len(self._threads) - len(self._mute) > MAX_LANES
+        if full:
+            metrics.LANE_LIMITS.labels("lanes").inc()
+            raise lane.NoLane(f"{MAX_LANES} are open")
 
     def _serve(self, connection: socket.socket, peer: tuple[str, int]) -> None:
         """Serve a lane from its first byte to its end; no error in it ends another lane."""
@@ -153,7 +175,7 @@ class Lanes:
                 for known, thread in tuple(self._threads.items()):
                     if thread is threading.current_thread():
                         del self._threads[known]
-                        self._mute.pop(known, None)
+                self._mute.leave(threading.current_thread())
             connection.close()
 
     def _secured(self, connection: socket.socket) -> socket.socket:
@@ -177,9 +199,6 @@ class Lanes:
                     connection, server_side=True, do_handshake_on_connect=False
                 )
                 self._threads[wrapped] = thread
-                if connection in self._mute:
-                    del self._mute[connection]
-                    self._mute[wrapped] = None
             try:
                 wrapped.do_handshake()
             except OSError:
@@ -214,8 +233,8 @@ class Lanes:
         face = self._greet(connection)
         journal = face.owner.journal_id
         incoming = Incoming(connection, most_bytes(self._node), self._budget)
+        self._spoken()
         with self._lock:
-            self._mute.pop(connection, None)
             self._open[journal] += 1
         log.info("journal.lane_opened", journal=journal, peer=peer[0])
         try:

@@ -19,6 +19,7 @@ from ha.security.access_control import AccessControl
 from journal.errors import StorageFailed
 from journal.node.faces.grpc_access import GrpcAccess
 from journal.node.faces.grpc_face import build_server
+from journal.node.faces.grpc_watch import GrpcWatch
 from journal.node.lanes.lane import Lanes
 from journal.node.node import JournalNode
 from journal.node.peers import Own
@@ -54,6 +55,7 @@ class JournalNodeDaemon:
         self._hadoop: RpcServer | None = None
         self._lanes: Lanes | None = None
         self._door: GrpcDoor | None = None
+        self._watch = GrpcWatch(lambda: self.rpc_port)
         self._endpoint: Endpoint | None = None
         self._preparing: asyncio.Task[None] | None = None
         self._started_millis = int(time.time() * 1000)
@@ -98,6 +100,7 @@ class JournalNodeDaemon:
 
     async def stop(self) -> None:
         """Stop listening, finish what is under way, close the journals."""
+        await asyncio.to_thread(self._watch.stop)
         if self._server is not None:
             await self._server.stop(self._settings.stop_grace_seconds)
             self._server = None
@@ -154,6 +157,8 @@ class JournalNodeDaemon:
         await self._take_lanes(node)
         await server.start()
         self._server = server
+        if self._door is None:
+            self._watch.start()
         await self._listen_for_hadoop(node)
         node.begin_upkeep(Own(settings.rpc_host, self.rpc_port, self.hadoop_port))
 
@@ -175,7 +180,8 @@ class JournalNodeDaemon:
     def _grpc_access(self) -> GrpcAccess | None:
         if self._access is None:
             return None
-        return GrpcAccess(self._access, self._settings.rpc_host, lambda: self.rpc_port)
+        host = self._settings.rpc_host
+        return GrpcAccess(self._access, host, lambda: self.rpc_port, self._watch.admitted)
 
     async def _take_lanes(self, node: JournalNode) -> None:
         """Before gRPC is served: its first answer may offer one."""

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from journal.core.requests import Heartbeat
 from journal.lane import HEADER, LEAST_LENGTH, NoLane
 from journal.model import MAX_EPOCH_LEAP
-from journal.node.lanes.lane import MAX_MUTE, Incoming
+from journal.node.lanes.lane import MUTE, Incoming
 from journal.node.lanes.lane_budget import FREE_BYTES, LaneBudget
 from journal.node.percentiles import MOST_SAMPLES, PERCENTILES, WINDOWS_SECONDS, RecentSyncs
 from journal.proto import hadoop_qjournal_pb2 as hp
@@ -114,7 +114,7 @@ async def test_a_silent_crowd_keeps_no_writer_out(tmp_path: Path) -> None:
                 stack.enter_context(
                     socket.create_connection(("127.0.0.1", daemon.lane_port), DEADLINE_SECONDS)
                 )
-                for _ in range(MAX_MUTE + 4)
+                for _ in range(MUTE.most + 4)
             ]
             lane = await asyncio.to_thread(RawLane.begun, daemon.lane_port, hello(key))
             stack.callback(lane.close)
