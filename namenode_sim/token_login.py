@@ -1,43 +1,60 @@
-"""Logs a connection in by its delegation token (SASL's method TOKEN)."""
+"""Logs connections in by their delegation tokens (SASL's method TOKEN)."""
 
+import time
 from base64 import b64decode, b64encode
 from binascii import Error as NoBase64
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ha.rpc.java_names import STANDBY_EXCEPTION
-from ha.security.sasl.digest_md5 import RPC_REALM, RPC_URI, DigestAcceptor, Service
+from ha.security.access_control import AccessControl
+from ha.security.caller import Method
+from ha.security.kerberos.admission import Admission
+from ha.security.kerberos.own import own_kerberos
+from ha.security.sasl.digest_md5 import MECHANISM, RPC_REALM, RPC_URI, DigestAcceptor, Service
 from ha.security.sasl.mechanism import Protection, SaslFailure
+from ha.security.sasl.way import Way
 from namenode_sim.client_protocol.tokens import secret_manager as manager
 from namenode_sim.client_protocol.words.errors import FsError
 from namenode_sim.namespace.state import Secrets
 
 
-@dataclass(frozen=True, slots=True)
-class TokenUser:
-    """The user of a connection that a token has proved, and the one who acts for it."""
-
-    user: str
-    real_user: str | None
+def _wall_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class TokenLogins:
     """Makes one acceptor for each connection.
 
-    Only the active knows all tokens: a standby sends clients on.  ``now_ms``: since 1970.
+    ``secrets``: those of the namespace; None while this NameNode is not the active, which alone
+    knows all tokens: clients are sent on to the next.  ``user_of`` returns the short name of an
+    owner and an empty text, as that of a ticket.
     """
 
-    secrets: Callable[[], Secrets]
-    is_active: Callable[[], bool]
-    now_ms: Callable[[], int]
+    secrets: Callable[[], Secrets | None]
     protections: Sequence[Protection] = (Protection.AUTHENTICATION,)
+    short_name: Callable[[str], str] = manager.short_name
+    now_ms: Callable[[], int] = _wall_ms
+
+    def way(self) -> Way:
+        """Return how Hadoop RPC offers it."""
+        return Way(
+            Method.TOKEN,
+            MECHANISM,
+            "",
+            RPC_REALM,
+            self.acceptor,
+            self.user_of,
+            speaks_first=True,
+            in_thread=False,
+        )
 
     def acceptor(self) -> DigestAcceptor:
         return DigestAcceptor(Service(RPC_URI, RPC_REALM, self.protections), self._password)
 
-    def user_of(self, name: str) -> TokenUser:
-        """Return whose token it is that an acceptor has proved under this name.
+    def user_of(self, name: str) -> tuple[str, str]:
+        """Return the owner of the token that was proved under this name, and the real user.
 
         Raises:
             SaslFailure: if the name is no identifier.
@@ -47,17 +64,33 @@ class TokenLogins:
         except FsError as refusal:
             raise _failure(refusal) from refusal
         real = token.real_user if token.real_user != token.owner else ""
-        return TokenUser(token.owner, real or None)
+        return self.short_name(token.owner), real and self.short_name(real)
 
     def _password(self, name: str) -> bytes:
-        if not self.is_active():
+        secrets = self.secrets()
+        if secrets is None:
             said = "Operation category READ is not supported in state standby"
             raise SaslFailure(said, public=said, java_class=STANDBY_EXCEPTION)
         try:
-            found = manager.password_of(self.secrets(), _identifier(name), self.now_ms())
+            found = manager.password_of(secrets, _identifier(name), self.now_ms())
         except FsError as refusal:
             raise _failure(refusal) from refusal
         return b64encode(found)
+
+
+def offer_tokens(access: AccessControl, secrets: Callable[[], Secrets | None]) -> None:
+    """Let callers log in by tokens, too; a client that has one takes it before its ticket."""
+    own, admission = own_kerberos(), access.admission or Admission()
+    logins = TokenLogins(secrets)
+    if own is not None:
+        logins = TokenLogins(secrets, own.wanted, lambda name: _short(admission, name))
+    access.admission = admission
+    access.ways = (logins.way(), *access.ways)
+
+
+def _short(admission: Admission, name: str) -> str:
+    """Return the short name of an owner, who is a principal in the tokens of Hadoop's NameNodes."""
+    return admission.user_of(name)[0] if "@" in name else name
 
 
 def _identifier(name: str) -> bytes:

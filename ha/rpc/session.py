@@ -234,7 +234,7 @@ class ServerSession:
             message = f"SIMPLE authentication is not enabled.  Available:{available(self._ways)}"
             return _fatal(NO_KEY, message, Detail.FATAL_UNAUTHORIZED, ACCESS_CONTROL)
         if self._sasl and self._ways:
-            self._negotiation = Negotiation(self._ways, simple=self._simple)
+            self._negotiation = Negotiation(self._ways)
         self._phase = Phase.CONTEXT
         return None
 
@@ -274,7 +274,11 @@ class ServerSession:
     def _read_sasl(self, key: CallKey, frame: bytes, offset: int) -> Event | None:
         if self._negotiation is not None:
             data, _ = take_delimited(frame, offset)
-            return self._negotiated(self._negotiation.take(parse(RpcSaslProto, data)))
+            taken = self._negotiation.take(parse(RpcSaslProto, data))
+            if taken is not None:
+                return self._negotiated(taken)
+            self._sasl, self._negotiation = False, None
+            return None
         if not self._sasl:
             return _fatal(
                 key, "SASL protocol not requested by client", Detail.FATAL_INVALID_RPC_HEADER
@@ -286,11 +290,8 @@ class ServerSession:
         self._sasl = False
         return Send(encode_sasl_success())
 
-    def _negotiated(self, event: bytes | Step | Proved | Refused | None) -> Event | None:
+    def _negotiated(self, event: bytes | Step | Proved | Refused) -> Event:
         match event:
-            case None:
-                self._sasl, self._negotiation = False, None
-                return None
             case bytes():
                 return Send(event)
             case Refused():

@@ -74,6 +74,7 @@ from namenode_sim.term.gate import Gate
 from namenode_sim.term.journal_access import JournalAccess
 from namenode_sim.term.namenode import NameNode, TransitionRefused
 from namenode_sim.term.role import Role
+from namenode_sim.token_login import offer_tokens
 from namenode_sim.transfer.peers import Peers
 
 if TYPE_CHECKING:
@@ -101,13 +102,15 @@ async def run_namenode(
         ImageError, EditsError, StorageError: when the name directories cannot be used.
     """
     place = NameNodeIdentity.from_configuration(conf)
-    client_settings(conf)  # reports what is wrong in it before the load
+    settings = client_settings(conf)  # reports what is wrong in it before the load
     async with AsyncExitStack() as running:
         storage = open_name_dirs(name_directories(conf, place.address), storage_settings(conf))
         running.callback(storage.close)
         warn_of_open_folders([*storage.directories, *edits_directories(conf, place.address)])
         loading = Loading(place.address.namenode)
         face = _ha_service(conf, place, loading)
+        if access is not None and settings.tokens.issued:
+            offer_tokens(access, face.secrets_of_active)
         operators = ha_service_protocol(face)
         begun = datetime.now(UTC).isoformat(timespec="milliseconds")
         listeners = Listeners(

@@ -14,6 +14,7 @@ from ha.daemon.identity import machine, started_ticks
 from ha.rpc.server import Call
 from ha.service.errors import AccessDenied, HealthCheckFailed, ServiceFailed
 from ha.service.model import ProcessIdentity, RequestSource, ServiceState, ServiceStatus
+from namenode_sim.namespace.state import Secrets
 from namenode_sim.process.loading import Loading
 from namenode_sim.term.namenode import NameNode, TransitionRefused
 from namenode_sim.term.role import Role
@@ -52,6 +53,13 @@ class NameNodeHaService:
         ``safe_mode_tip`` says what safe mode waits for, and nothing where it is off.
         """
         self._stage, self.safe_mode_tip = namenode, safe_mode_tip
+
+    def secrets_of_active(self) -> Secrets | None:
+        """Return what tokens are checked with; None unless this NameNode is the active."""
+        stage = self._stage
+        if isinstance(stage, Loading) or stage.state.role is not Role.ACTIVE:
+            return None
+        return stage.namespace.secrets
 
     async def status(self) -> ServiceStatus:
         """Return the state as Hadoop knows it.  A takeover under way still counts as standby."""

@@ -71,10 +71,13 @@ class Negotiation:
         "_acceptor", "_first", "_rounds", "_simple", "_state", "_way", "_ways", "proven",
     )  # fmt: skip
 
-    def __init__(self, ways: Sequence[Way], *, simple: bool = False) -> None:
-        """Offer these ways; with ``simple`` none, too, as the last: tokens may be for others."""
+    def __init__(self, ways: Sequence[Way]) -> None:
+        """Offer these ways; without tickets among them also SIMPLE, as the last.
+
+        Java's clients speak SASL as soon as they hold any token, which may be for another service.
+        """
         self._ways = tuple(ways)
-        self._simple = simple
+        self._simple = all(way.method is Method.TOKEN for way in ways)
         self._state = _State.START
         self._first: dict[Way, Acceptor] = {}
         self._way: Way | None = None

@@ -22,7 +22,7 @@ from namenode_sim.edits.values import DelegationKey
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.state import Secrets
 from namenode_sim.process.duties import MOST_EXPIRED, remove_expired_tokens
-from namenode_sim.token_login import TokenLogins, TokenUser
+from namenode_sim.token_login import TokenLogins
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
 
 HOUR, DAY = 3_600_000, 24 * 3_600_000
@@ -76,10 +76,10 @@ class Scene:
     ) -> None:
         await self.served.call("cancelDelegationToken", user=user, token=token, proof=proof)
 
-    def log_in(self, token: TokenProto) -> TokenUser:
-        """Log in by a token as a client does."""
-        namespace = self.served.namespace
-        logins = TokenLogins(lambda: namespace.secrets, lambda: self.active, lambda: self.now_ms)
+    def log_in(self, token: TokenProto) -> tuple[str, str]:
+        """Log in by a token as a client does; return the user and the real user."""
+        secrets = self.served.namespace.secrets
+        logins = TokenLogins(lambda: secrets if self.active else None, now_ms=lambda: self.now_ms)
         acceptor = logins.acceptor()
         challenge = acceptor.step(b"")
         assert isinstance(challenge, Challenge)
@@ -132,12 +132,12 @@ async def test_a_token_has_hadoops_bytes_and_is_signed_by_the_key_in_the_edits()
     assert len(key.key.key) == 20
     assert token.password == hmac.digest(key.key.key, token.identifier, "sha1")
     assert (token.kind, token.service) == ("HDFS_DELEGATION_TOKEN", "")
-    assert scene.log_in(token) == TokenUser("alice", "livy")
+    assert scene.log_in(token) == ("alice", "livy")
 
 
 async def test_a_user_that_acts_for_itself_has_no_real_user() -> None:
     scene = Scene()
-    assert scene.log_in(await scene.get(real_user="alice")) == TokenUser("alice", None)
+    assert scene.log_in(await scene.get(real_user="alice")) == ("alice", "")
 
 
 async def test_two_tokens_are_never_the_same() -> None:
@@ -159,9 +159,9 @@ async def test_a_key_signs_for_a_day_and_its_tokens_live_on(shift: int) -> None:
     new = await scene.get()
     made = [op.key.key_id for op in scene.served.log.ops() if isinstance(op, ops.UpdateMasterKey)]
     assert made == [1, 2]
-    assert scene.log_in(new) == TokenUser("alice", None)
+    assert scene.log_in(new) == ("alice", "")
     if shift <= DAY:
-        assert scene.log_in(old) == TokenUser("alice", None)
+        assert scene.log_in(old) == ("alice", "")
 
 
 async def test_a_key_without_bytes_signs_nothing() -> None:
@@ -169,7 +169,7 @@ async def test_a_key_without_bytes_signs_nothing() -> None:
     expiry = BEGIN + 8 * DAY
     scene.served.log_and_apply(ops.UpdateMasterKey(DelegationKey(5, expiry, None)))
     token = await scene.get()
-    assert scene.log_in(token) == TokenUser("alice", None)
+    assert scene.log_in(token) == ("alice", "")
     assert scene.served.namespace.secrets.current_key_id == 6
 
 
@@ -216,7 +216,7 @@ async def test_a_token_is_renewed_until_its_last_day_and_no_longer() -> None:
     scene.now_ms += 6 * DAY + HOUR
     assert await scene.renew(token) == BEGIN + 7 * DAY
     scene.now_ms = BEGIN + 7 * DAY
-    assert scene.log_in(token) == TokenUser("alice", None)
+    assert scene.log_in(token) == ("alice", "")
     scene.now_ms += 1
     login_refused(scene, token, INVALID, "is expired")
     await refused(scene.renew(token), INVALID, "tried to renew an expired token")
@@ -289,7 +289,7 @@ async def test_a_standby_sends_clients_on() -> None:
 
 
 def test_a_name_that_is_no_identifier_is_refused() -> None:
-    logins = TokenLogins(Secrets, lambda: True, lambda: 0)
+    logins = TokenLogins(Secrets)
     for name in ("alice", "not base64!", "AAAA"):
         with pytest.raises(SaslFailure) as refusal:
             logins.user_of(name)
@@ -305,13 +305,13 @@ async def test_a_successor_goes_on_with_keys_and_tokens() -> None:
     await first.renew(token)
     await first.cancel(gone)
     second = first.successor()
-    assert second.log_in(token) == TokenUser("alice", None)
+    assert second.log_in(token) == ("alice", "")
     login_refused(second, gone, INVALID, "can't be found in cache")
     third = await second.get("bob")
     secrets = second.served.namespace.secrets
     assert (secrets.token_sequence_number, secrets.current_key_id) == (3, 1)
     await second.cancel(token)
-    assert second.log_in(third) == TokenUser("bob", None)
+    assert second.log_in(third) == ("bob", "")
 
 
 async def test_tokens_that_were_not_renewed_are_removed_by_edits() -> None:
@@ -368,7 +368,7 @@ async def test_an_answer_waits_until_its_edits_are_durable() -> None:
     assert not getting.done()
     assert scene.served.log.waited_for == [2]
     scene.served.log.held.set()
-    assert scene.log_in(await getting) == TokenUser("alice", None)
+    assert scene.log_in(await getting) == ("alice", "")
 
 
 async def test_one_user_has_a_limited_number_of_tokens() -> None:

@@ -1,0 +1,217 @@
+"""Logging in by a delegation token over a real socket: the user is the token's, and no other."""
+
+import asyncio
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+import pytest
+
+from ha.conf.keys.security import Mode
+from ha.rpc import packets
+from ha.rpc.frames import FrameSplitter, frame_of
+from ha.rpc.java_names import CLIENT_PROTOCOL
+from ha.rpc.proto.rpc_header_pb2 import IpcConnectionContextProto, RpcSaslProto
+from ha.rpc.server import RpcServer
+from ha.security.access_control import AccessControl
+from ha.security.sasl.digest_md5 import RPC_REALM, RPC_URI, DigestInitiator, Service
+from ha.security.sasl.mechanism import Agreed, Layer, Protection
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import FsPermissionProto, TokenProto
+from namenode_sim.client_protocol.words.model import Settings, TokenRules
+from namenode_sim.namespace.state import Secrets
+from namenode_sim.token_login import TokenLogins, offer_tokens
+from tests.ha.rpc.test_tls import Unwritten
+from tests.ha.rpc.wire import CLIENT, header
+from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
+
+S = RpcSaslProto
+NOBODY = 65534
+SECONDS = 20
+
+
+@dataclass(slots=True)
+class Client:
+    """A client of Hadoop RPC, written out."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    layer: Layer | None = None
+    calls: int = 0
+
+    async def answer(self) -> packets.CallAnswer:
+        async with asyncio.timeout(SECONDS):
+            length = int.from_bytes(await self.reader.readexactly(4), "big")
+            answer = packets.decode_answer(await self.reader.readexactly(length))
+        if self.layer is None or answer.call_id != packets.SASL_CALL_ID:
+            return answer
+        inner = FrameSplitter()
+        inner.feed(self.layer.unwrap(packets.parse(S, answer.body).token))
+        frame = inner.take_frame(1 << 20)
+        assert frame is not None
+        return packets.decode_answer(frame)
+
+    def send(self, data: bytes) -> None:
+        if self.layer is not None:
+            token = self.layer.wrap(data)
+            data = packets.encode_sasl_request(S(state=S.WRAP, token=token))
+        self.writer.write(data)
+
+    async def offers(self) -> list[S.SaslAuth]:
+        self.send(packets.SASL_PREAMBLE + packets.encode_sasl_request(S(state=S.NEGOTIATE)))
+        return list(packets.parse(S, (await self.answer()).body).auths)
+
+    async def log_in(
+        self, token: TokenProto, protection: Protection = Protection.AUTHENTICATION
+    ) -> packets.CallAnswer:
+        """Log in by a token; return the last answer of the negotiation."""
+        offered = next(one for one in await self.offers() if one.method == "TOKEN")
+        service = Service(RPC_URI, RPC_REALM, (protection,))
+        user = b64encode(token.identifier).decode()
+        initiator = DigestInitiator(service, user, b64encode(token.password))
+        response = initiator.step(offered.challenge)
+        assert not isinstance(response, Agreed)
+        offered.ClearField("challenge")
+        said = S(state=S.INITIATE, token=response.token, auths=[offered])
+        self.send(packets.encode_sasl_request(said))
+        answer = await self.answer()
+        if answer.status is packets.Status.SUCCESS:
+            agreed = initiator.step(packets.parse(S, answer.body).token)
+            assert isinstance(agreed, Agreed)
+            self.layer = agreed.layer
+        return answer
+
+    def greet(self, user: str | None = None) -> None:
+        context = IpcConnectionContextProto(protocol=CLIENT_PROTOCOL)
+        context.userInfo.SetInParent()
+        if user is not None:
+            context.userInfo.effectiveUser = user
+        self.send(frame_of(header(-3), context.SerializeToString()))
+
+    async def call(self, method: str, request: bytes) -> packets.CallAnswer:
+        self.calls += 1
+        key = packets.CallKey(CLIENT, self.calls, 0)
+        self.send(packets.encode_call(key, CLIENT_PROTOCOL, method, request))
+        return await self.answer()
+
+
+MKDIRS = calls.MkdirsRequestProto(
+    src="/made", masked=FsPermissionProto(perm=0o755), createParent=True
+).SerializeToString()
+GET = calls.GetDelegationTokenRequestProto(renewer="yarn").SerializeToString()
+
+
+@dataclass(slots=True)
+class Scene:
+    served: Served
+    port: int
+    token: TokenProto
+    active: bool = True
+
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[Client]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        try:
+            yield Client(reader, writer)
+        finally:
+            writer.close()
+            await writer.wait_closed()
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    served = serve(settings=Settings(tokens=TokenRules(issued=True)))
+    await served.call("setPermission", src="/", permission=FsPermissionProto(perm=0o777))
+    answer = await served.call("getDelegationToken", user="alice", renewer="yarn")
+    assert isinstance(answer, calls.GetDelegationTokenResponseProto)
+    access = AccessControl(
+        Mode.AUTO, target="t", audit=Unwritten(), own_uid=1, uid_of=lambda *_: NOBODY
+    )
+    server = RpcServer([served.face.protocol()], access=access)
+    found = Scene(served, await server.start("127.0.0.1", 0), answer.token)
+
+    def secrets() -> Secrets | None:
+        return served.namespace.secrets if found.active else None
+
+    offer_tokens(access, secrets)
+    logins = TokenLogins(secrets, tuple(Protection))  # those of Kerberos, which is not set up here
+    access.ways = tuple(replace(way, make=logins.acceptor) for way in access.ways)
+    try:
+        yield found
+    finally:
+        await server.stop()
+
+
+@pytest.mark.parametrize("protection", Protection)
+async def test_the_user_is_the_tokens_in_all_layers(scene: Scene, protection: Protection) -> None:
+    async with scene.client() as client:
+        assert (await client.log_in(scene.token, protection)).status is packets.Status.SUCCESS
+        assert (client.layer is None) == (protection is Protection.AUTHENTICATION)
+        client.greet()
+        assert (await client.call("mkdirs", MKDIRS)).status is packets.Status.SUCCESS
+        refused = await client.call("getDelegationToken", GET)
+        assert "only with kerberos or web authentication" in refused.message
+    made = await scene.served.status("/made")
+    assert made is not None
+    assert made.owner == "alice"  # the kernel says that it is nobody's
+
+
+async def test_a_token_lets_its_holder_act_for_its_owner_alone(scene: Scene) -> None:
+    for user in ("root", "hdfs", "nobody"):
+        async with scene.client() as client:
+            await client.log_in(scene.token)
+            client.greet(user)
+            refused = await client.answer()
+            assert "doesn't match what the client claims to be" in refused.message
+    async with scene.client() as client:
+        await client.log_in(scene.token)
+        client.greet("alice")
+        assert (await client.call("mkdirs", MKDIRS)).status is packets.Status.SUCCESS
+
+
+async def test_a_token_opens_no_protocol_of_daemons_or_administrators(scene: Scene) -> None:
+    async with scene.client() as client:
+        await client.log_in(scene.token)
+        client.greet()
+        request = calls.RefreshNodesRequestProto().SerializeToString()
+        refused = await client.call("refreshNodes", request)
+        assert refused.status is packets.Status.ERROR
+        assert "Superuser privilege is required" in refused.message
+
+
+async def test_refusals_have_javas_classes(scene: Scene) -> None:
+    scene.active = False
+    async with scene.client() as client:
+        sent_on = await client.log_in(scene.token)
+    assert sent_on.java_class == "org.apache.hadoop.ipc.StandbyException"
+    scene.active = True
+    wrong = TokenProto.FromString(scene.token.SerializeToString())
+    wrong.password = bytes(20)
+    async with scene.client() as client:
+        refused = await client.log_in(wrong)
+    assert refused.java_class == "javax.security.sasl.SaslException"
+    assert refused.message == "authentication failed"
+    await scene.served.call("cancelDelegationToken", user="alice", token=scene.token)
+    async with scene.client() as client:
+        cancelled = await client.log_in(scene.token)
+    assert cancelled.java_class.endswith("SecretManager$InvalidToken")
+    assert "can't be found in cache" in cancelled.message
+
+
+async def test_who_has_only_tokens_for_others_goes_on_without(scene: Scene) -> None:
+    """Java's clients speak SASL as soon as they hold any token."""
+    async with scene.client() as client:
+        offered = await client.offers()
+        assert [one.method for one in offered] == ["TOKEN", "SIMPLE"]
+        client.send(packets.encode_sasl_request(S(state=S.INITIATE, auths=[offered[1]])))
+        client.greet("nobody")
+        assert (await client.call("mkdirs", MKDIRS)).status is packets.Status.SUCCESS
+    made = await scene.served.status("/made")
+    assert made is not None
+    assert made.owner == "nobody"
+    async with scene.client() as client:
+        await client.offers()
+        client.send(packets.encode_sasl_request(S(state=S.INITIATE, auths=[offered[1]])))
+        client.greet("alice")
+        assert "alice" in (await client.answer()).message  # the kernel knows better, as ever
