@@ -6,7 +6,7 @@ import click
 
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
-from ha.conf.keys.security import SECURITY_MODE, TLS_DIR
+from ha.conf.keys.security import AUTHENTICATION, SECURITY_MODE, TLS_DIR
 from ha.security.caller import Role
 from ha.security.own_tls import act_as, configured
 
@@ -20,6 +20,8 @@ def call_under_certificate(configuration: Configuration, *roles: Role) -> None:
     a daemon that demands more says so.  Raises ``ConfigurationError`` if one exists that cannot be
     used, or that is not valid now by this machine's clock.
     """
+    if configuration.get(AUTHENTICATION).lower() == "kerberos":
+        _call_with_tickets(configuration)
     base = configuration.get(TLS_DIR)
     if base is None:
         return
@@ -36,6 +38,19 @@ def call_under_certificate(configuration: Configuration, *roles: Role) -> None:
     if files is not None and (why := files.invalid()):
         raise ConfigurationError(why)
     act_as(files, configuration.get(SECURITY_MODE))
+
+
+def _call_with_tickets(configuration: Configuration) -> None:
+    from ha.security.kerberos.own import log_in
+    from ha.security.kerberos.settings import persons_login
+    from ha.security.sasl.mechanism import SaslFailure
+
+    own = persons_login(configuration)
+    try:
+        own.tickets()
+    except SaslFailure as failure:
+        click.echo(f"warning: {failure}", err=True)  # pages need none
+    log_in(own)
 
 
 def _readable(folder: Path) -> bool:

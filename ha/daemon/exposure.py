@@ -97,7 +97,7 @@ def check_exposure(
     mode = configuration.get(SECURITY_MODE)
     reachable = [str(door) for door in doors if not is_loopback(door.host)]
     tls = certificates(configuration, _ROLES[daemon])
-    own = _kerberos(configuration, daemon)
+    own = log_in_as(configuration, daemon)
     guarded = by_tickets(configuration) if own is not None else frozenset[str]()
     open_doors = [
         str(door) for door in doors if not is_loopback(door.host) and door.key not in guarded
@@ -152,13 +152,18 @@ def let_in_by_lists(
         access.ways = (accepting(own, access.admission),)
 
 
-def _kerberos(configuration: Configuration, daemon: Daemon) -> "OwnKerberos | None":
+def log_in_as(configuration: Configuration, daemon: Daemon) -> "OwnKerberos | None":
     """Log this process in, as the configuration says; None without Kerberos.
 
     Raises ConfigurationError where it cannot.
     """
     if configuration.get(AUTHENTICATION).lower() != "kerberos":
         return None
+    if configuration.get(keys_datanode.BLOCK_TOKENS) is False:
+        raise ConfigurationError(
+            f"{configuration.where(keys_datanode.BLOCK_TOKENS)} is false, but with Kerberos whoever "
+            "reaches a DataNode could read what the NameNode refuses. Set it to true, or unset it."
+        )
     from ha.security.kerberos.own import log_in
     from ha.security.kerberos.settings import daemon_login
 

@@ -16,7 +16,7 @@ from ha.rpc.packets import CallAnswer, CallKey
 from ha.rpc.sasl.initiation import NotProven, prove
 from ha.rpc.wire import Wire
 from ha.security.caller import Role
-from ha.security.kerberos.own import OwnKerberos, own_kerberos
+from ha.security.kerberos.own import own_kerberos
 from ha.security.own_tls import context_for, falls_back
 
 M = TypeVar("M", bound=Message)
@@ -94,7 +94,7 @@ class RpcConnection:
                 role = _SERVERS.get(protocol)
                 wire = await _connected(client_id, host, port, role)
                 if (own := own_kerberos()) is not None:
-                    user = await _proven(wire, own, role, host, user)
+                    user = await prove(wire, own, role, host, user)
         except TimeoutError as failure:
             why = waited_for(failure)
             raise errors.ConnectFailed(
@@ -242,16 +242,6 @@ async def _connected(client_id: bytes, host: str, port: int, role: Role | None) 
         if not falls_back(failure):
             raise
     return await _wire(loop, client_id, host, port, None)
-
-
-async def _proven(
-    wire: Wire, own: OwnKerberos, role: Role | None, host: str, user: str | None
-) -> str:
-    try:
-        return await prove(wire, own, role, host, user)
-    except BaseException:
-        wire.drop(errors.ConnectionLost("no proof"))
-        raise
 
 
 async def _wire(

@@ -31,7 +31,7 @@ class Wire(asyncio.Protocol):
         self.layer: Layer | None = None
         """What protects all that is sent and received from now on."""
         self.negotiated = False
-        """Whether we have proved who we are, and so sent a preamble."""
+        """Whether we have proved our name; the preamble is sent."""
 
     async def negotiate(self, message: RpcSaslProto) -> RpcSaslProto:
         """Send a part of a negotiation; return the server's.

@@ -16,7 +16,7 @@ from ha.console.exit_codes import UNEXPECTED
 from ha.console.log_options import log_options
 from ha.console.options import Seconds, ask_letter, configuration, confirmed
 from ha.daemon.end_code import end_code
-from ha.daemon.exposure import certificates, check_exposure
+from ha.daemon.exposure import certificates, check_exposure, log_in_as
 from ha.daemon.facts import publish_facts
 from ha.daemon.logs import LogOptions, configure_logging
 from ha.daemon.private_files import private_files
@@ -184,6 +184,7 @@ def _configured(
         for warning in () if serves else conf.warnings:
             click.echo(f"namenode: warning: {warning}", err=True)
         act_as(certificates(conf, Role.NAMENODE), conf.get(SECURITY_MODE))
+        log_in_as(conf, Daemon.NAMENODE)
         return conf, NameNodeIdentity.from_configuration(conf)
     except ExitWith as refusal:
         click.echo(f"namenode: {refusal.message}", err=True)

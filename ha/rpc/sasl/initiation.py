@@ -4,43 +4,30 @@ See docs/reference/rpc.md#sasl.
 """
 
 import asyncio
-from typing import Protocol
 
 from ha.rpc import errors
 from ha.rpc.packets import SASL_PREAMBLE
 from ha.rpc.proto.rpc_header_pb2 import RpcSaslProto
+from ha.rpc.wire import Wire
 from ha.security.caller import Method, Role
 from ha.security.kerberos.own import OwnKerberos
 from ha.security.sasl.kerberos import MECHANISM
-from ha.security.sasl.mechanism import Agreed, Layer, SaslFailure
+from ha.security.sasl.mechanism import Agreed, SaslFailure
 
 
 class NotProven(Exception):
     """One side could not prove itself to the other; nothing was asked for."""
 
 
-class NegotiatingWire(Protocol):
-    """A connection on which nothing was sent yet."""
-
-    layer: Layer | None
-    negotiated: bool
-
-    def send(self, data: bytes) -> None:
-        """Send bytes."""
-
-    async def negotiate(self, message: RpcSaslProto) -> RpcSaslProto:
-        """Send a part of a negotiation; return the server's."""
-
-
 async def prove(
-    wire: NegotiatingWire, own: OwnKerberos, role: Role | None, host: str, user: str | None
+    wire: Wire, own: OwnKerberos, role: Role | None, host: str, user: str | None
 ) -> str:
     """Prove who we are to a server that must be of that role; return the user for the context.
 
     ``user`` is whom we act for if that is not our own; a server says whether we may.
 
     Raises:
-        NotProven: with the reason.
+        NotProven: with the reason; the connection is of no more use.
         RpcError: the connection is gone.
     """
     try:
@@ -49,13 +36,15 @@ async def prove(
         raise NotProven(str(failure)) from failure
     except errors.RemoteFault as fault:
         raise NotProven(f"it refuses {own.principal or 'us'}: {fault.reason}") from fault
+    finally:
+        if not wire.negotiated:
+            wire.drop(errors.ConnectionLost("no proof"))
 
 
 async def _prove(
-    wire: NegotiatingWire, own: OwnKerberos, role: Role | None, host: str, user: str | None
+    wire: Wire, own: OwnKerberos, role: Role | None, host: str, user: str | None
 ) -> str:
     wire.send(SASL_PREAMBLE)
-    wire.negotiated = True
     said = await wire.negotiate(RpcSaslProto(state=RpcSaslProto.NEGOTIATE))
     if said.state != RpcSaslProto.NEGOTIATE:
         raise NotProven(
@@ -81,6 +70,6 @@ async def _prove(
         token, request = said.token, RpcSaslProto(state=RpcSaslProto.RESPONSE)
     if said.state != RpcSaslProto.SUCCESS:
         raise NotProven("it goes on with a negotiation that is complete")
-    wire.layer = step.layer
+    wire.layer, wire.negotiated = step.layer, True
     assert own.principal is not None
     return own.principal if user in (None, own.user) else user

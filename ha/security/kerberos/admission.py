@@ -3,6 +3,7 @@
 Decided once for a connection, at its context; lists of groups and hosts may take a while.
 """
 
+import ipaddress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -119,3 +120,12 @@ def _asked_once(groups_of: GroupsOf) -> GroupsOf:
         return known[user]
 
     return ask
+
+
+def is_address(host: str) -> bool:
+    """Return whether a host is an address, which is no part of a principal."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -4,10 +4,8 @@ A process is one daemon, with a keytab, or one command, with a person's tickets.
 the start; without it, calls go out without a proof.
 """
 
-import ipaddress
 import threading
 import time
-from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -15,7 +13,7 @@ import structlog
 
 from ha.conf.own_user import call_as
 from ha.security.caller import Role
-from ha.security.kerberos.admission import ServicePrincipal
+from ha.security.kerberos.admission import ServicePrincipal, is_address
 from ha.security.kerberos.auth_to_local import NameRules, NoShortName
 from ha.security.sasl import gss
 from ha.security.sasl.kerberos import KerberosInitiator
@@ -36,8 +34,8 @@ class OwnKerberos:
         keytab: str | None,
         rules: NameRules,
         wanted: tuple[Protection, ...],
-        services: Mapping[Role, tuple[ServicePrincipal, ...]],
-        pattern: str | None = None,
+        services: tuple[ServicePrincipal, ...],
+        pattern: str = "",
     ) -> None:
         """Without principal and keytab, use the tickets that kinit has fetched."""
         self.principal = principal
@@ -98,31 +96,18 @@ class OwnKerberos:
         return KerberosInitiator(self.tickets(), expected, self.wanted)
 
     def _expected(self, role: Role | None, host: str, server: str) -> str:
-        chosen = [role] if role in self._services else [*self._services]
-        if role is Role.ZKFC:
-            chosen = [Role.NAMENODE]
-        known = [one for each in chosen if each is not None for one in self._services[each]]
+        known = [one for one in self._services if role is None or role in one.roles]
         for one in known:
-            realm = one.text.rpartition("@")[2]
-            full = f"{server}@{realm}"
-            glob = self._pattern if Role.NAMENODE in one.roles else None
-            if glob is not None and fnmatchcase(full, glob):
+            full = f"{server}@{one.text.rpartition('@')[2]}"
+            if Role.NAMENODE in one.roles and fnmatchcase(full, self._pattern):
                 return full
-            hosts = one.hosts if _is_address(host) else frozenset({host.lower()})
+            hosts = one.hosts if is_address(host) else frozenset({host.lower()})
             if ServicePrincipal(one.text, hosts, one.roles).is_held_by(full):
                 return full
         wanted = ", ".join(sorted({one.text for one in known})) or "none that is configured"
         raise SaslFailure(
             f"Server has invalid Kerberos principal: {server}, expecting: {wanted} for {host}"
         )
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 _own: OwnKerberos | None = None

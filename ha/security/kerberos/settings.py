@@ -1,6 +1,5 @@
 """What a configuration says of Kerberos: our own name, and those of servers and callers."""
 
-import ipaddress
 import socket
 from collections.abc import Mapping
 from functools import partial
@@ -16,7 +15,7 @@ from ha.conf.keys.security import AUTHENTICATION, AUTHORIZATION
 from ha.conf.listening import journalnodes, own_name
 from ha.conf.reader import read_settings
 from ha.security.caller import Method, Role
-from ha.security.kerberos.admission import HOST, Admission, ServicePrincipal
+from ha.security.kerberos.admission import HOST, Admission, ServicePrincipal, is_address
 from ha.security.kerberos.auth_to_local import BadRules, NameRules, parse_rules
 from ha.security.kerberos.own import OwnKerberos
 from ha.security.lists.access_list import AccessList
@@ -37,11 +36,6 @@ _KEYS: Final[Mapping[Role, tuple[_OptionalText, _OptionalText]]] = {
     Role.OPERATOR: _NAMENODE,
     Role.JOURNALNODE: (keys.JOURNALNODE_PRINCIPAL, keys.JOURNALNODE_KEYTAB),
     Role.DATANODE: (keys.DATANODE_PRINCIPAL, keys.DATANODE_KEYTAB),
-}
-_NODES_ROLES: Final = {
-    Role.NAMENODE: frozenset({Role.NAMENODE, Role.ZKFC}),
-    Role.JOURNALNODE: frozenset({Role.JOURNALNODE}),
-    Role.DATANODE: frozenset({Role.DATANODE}),
 }
 
 
@@ -103,9 +97,8 @@ def _own(
     conf: Configuration, rules: NameRules, principal: str | None, keytab: str | None
 ) -> OwnKerberos:
     wanted = tuple(map(Protection, conf.get(keys.RPC_PROTECTION)))
-    services = {role: services_of(conf, role, rules.realm) for role in _NODES_ROLES}
-    pattern = conf.get(keys.PRINCIPAL_PATTERN)
-    return OwnKerberos(principal, keytab, rules, wanted, services, pattern)
+    pattern = conf.get(keys.PRINCIPAL_PATTERN) or ""
+    return OwnKerberos(principal, keytab, rules, wanted, services(conf, rules.realm), pattern)
 
 
 def accepting(own: OwnKerberos, admission: Admission) -> Way:
@@ -128,10 +121,9 @@ def admission(conf: Configuration, own: OwnKerberos | None) -> Admission | None:
     acls = service_acls(conf)
     if own is None:
         return None if acls is None else Admission(acls=acls)
-    realm = own.rules.realm
     return Admission(
         own.rules,
-        tuple(one for role in _NODES_ROLES for one in services_of(conf, role, realm)),
+        services(conf, own.rules.realm),
         own.user,
         AccessList.parse(conf.get(cluster.ADMINISTRATORS)),
         ProxyUsers.of({name: conf.raw(name) or "" for name in conf.settings}),
@@ -150,24 +142,25 @@ def service_acls(conf: Configuration) -> ServiceAcls | None:
     return ServiceAcls.of(texts)
 
 
-def services_of(conf: Configuration, role: Role, realm: str) -> tuple[ServicePrincipal, ...]:
-    """Return the principals of all nodes of a kind, as the configuration names them."""
-    key, roles = _KEYS[role][0], _NODES_ROLES[role]
-    if role is not Role.NAMENODE:
-        text = conf.get(key)
-        hosts = None
-        if role is Role.JOURNALNODE:
-            hosts = frozenset(node.host.lower() for node in journalnodes(conf))
-        return () if text is None else (ServicePrincipal(_with_realm(text, realm), hosts, roles),)
-    found = []
+def services(conf: Configuration, realm: str) -> tuple[ServicePrincipal, ...]:
+    """Return the principals of all nodes, as the configuration names them."""
+    anywhere, journal_hosts = None, frozenset(one.host.lower() for one in journalnodes(conf))
+    found: list[tuple[str | None, frozenset[str] | None, tuple[Role, ...]]] = [
+        (conf.get(keys.JOURNALNODE_PRINCIPAL), journal_hosts, (Role.JOURNALNODE,)),
+        (conf.get(keys.DATANODE_PRINCIPAL), anywhere, (Role.DATANODE,)),
+    ]
     for nameservice, ids in nodes_of(conf).items():
         for one in ids:
             scope = {"nameservice": nameservice, "namenode": one}
-            text, address = conf.get(key, **scope), conf.get(cluster.NAMENODE_RPC, **scope)
-            if text is not None and address is not None:
-                hosts = frozenset({address.host.lower()})
-                found.append(ServicePrincipal(_with_realm(text, realm), hosts, roles))
-    return tuple(found)
+            address = conf.get(cluster.NAMENODE_RPC, **scope)
+            hosts = frozenset[str]() if address is None else frozenset({address.host.lower()})
+            roles = (Role.NAMENODE, Role.ZKFC)
+            found.append((conf.get(keys.NAMENODE_PRINCIPAL, **scope), hosts, roles))
+    return tuple(
+        ServicePrincipal(_with_realm(text, realm), hosts, frozenset(roles))
+        for text, hosts, roles in found
+        if text is not None
+    )
 
 
 def _with_realm(principal: str, realm: str) -> str:
@@ -186,17 +179,9 @@ def _own_host(conf: Configuration, role: Role, scope: Mapping[str, str | None]) 
         case _:
             address = conf.get(cluster.NAMENODE_RPC, **scope)
             host = None if address is None else address.host
-    if host is None or _is_address(host):
+    if host is None or is_address(host):
         raise ConfigurationError(
             f"{_KEYS[role][0].name} has {HOST}, which stands for this daemon's host, and that is "
             f"{host}: use a host name in its address, as tickets are for names."
         )
     return host
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True

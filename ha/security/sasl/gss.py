@@ -117,11 +117,6 @@ def _library() -> c.CDLL:
     return library
 
 
-def require_library() -> None:
-    """Raise GssUnavailable where this machine has no Kerberos."""
-    _library()
-
-
 def _call(name: str, *arguments: object) -> int:
     """Call a function; return its status.  Raises GssError if that is an error."""
     minor = _u32()
@@ -248,7 +243,6 @@ class Context:
         self._credentials = credentials
         self._handle = _p()
         self._flags = _u32()
-        self._seconds = _u32()
         self.complete = False
         self.initiator = ""
         """The principal of the side that began; known to the other side once complete."""
@@ -257,11 +251,6 @@ class Context:
         """Return whether the context has all these properties."""
         return self._flags.value & flags == flags
 
-    @property
-    def seconds(self) -> int:
-        """How long the context was good for, once it was complete."""
-        return self._seconds.value
-
     def accept(self, token: bytes) -> bytes:
         """Take the initiator's token; return ours, perhaps empty.  Raises GssError."""
         source, out = _p(), _Buffer()
@@ -269,7 +258,7 @@ class Context:
             status = _call(
                 "accept_sec_context", byref(self._handle), self._credentials.handle,
                 byref(_given(token)), None, byref(source), None, byref(out), byref(self._flags),
-                byref(self._seconds), None,
+                None, None,
             )  # fmt: skip
         finally:
             name, answer = Name(source), _taken(out)
@@ -285,7 +274,7 @@ class Context:
             status = _call(
                 "init_sec_context", self._credentials.handle, byref(self._handle), target.handle,
                 byref(_KRB5), flags, 0, None, byref(_given(token)) if token else None, None,
-                byref(out), byref(self._flags), byref(self._seconds),
+                byref(out), byref(self._flags), None,
             )  # fmt: skip
         finally:
             answer = _taken(out)

@@ -24,7 +24,7 @@ from ha.console.log_options import log_options
 from ha.console.options import configuration
 from ha.daemon.binding import listen_at
 from ha.daemon.end_code import end_code
-from ha.daemon.exposure import check_exposure
+from ha.daemon.exposure import check_exposure, log_in_as
 from ha.daemon.facts import publish_facts
 from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.http.probes import RoleSeen
@@ -40,7 +40,6 @@ from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.zookeeper.open_sessions import OpenSessions
 from ha.elector.zookeeper.session_ticket import SessionTicket
 from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
-from ha.health.core import Health
 from ha.notices.board import Board
 from ha.rpc.java_names import HA_SERVICE_PROTOCOL, ZKFC_PROTOCOL
 from ha.rpc.server import RpcServer
@@ -50,7 +49,7 @@ from ha.zkfc.guard.guard import Guard, end_process
 from ha.zkfc.pages.gauges import publish_readings
 from ha.zkfc.process import format_zk as process_format_zk
 from ha.zkfc.process.controller import Controller, ElectionImpossible
-from ha.zkfc.process.kept_session import KeptSession
+from ha.zkfc.process.kept_session import KeptSession, let_go_in_time
 from ha.zkfc.process.open_znodes import refuse_open_znodes
 from ha.zkfc.process.supervisor import supervise
 from ha.zkfc.process.wait_for_zookeeper import BoardAfter, ZooKeeperWait
@@ -70,9 +69,6 @@ there is no ZooKeeper, our NameNode is ill, there is a drain.
 """
 STANDING_LOOK_SECONDS = 0.05
 STANDING = frozenset({Role.STANDBY, Role.TAKING_OVER, Role.ACTIVE})
-INHERIT_SECONDS = 3.0
-"""How long after the start an inherited session is kept for an election that was not joined yet."""
-INHERIT_LOOK_SECONDS = 0.02
 
 KeepTicket = Callable[[SessionTicket | None], None]
 Main = Callable[[asyncio.Event, SessionTicket | None, KeepTicket], Awaitable[None]]
@@ -187,6 +183,7 @@ def _run(main: Main, *, supervised: bool) -> int:
 
 
 def _checked_settings(conf: Configuration) -> tuple[settings_settings.ZkfcSettings, AccessControl]:
+    log_in_as(conf, Daemon.ZKFC)
     settings = settings_settings.zkfc_settings(conf)
     check_start(conf, Daemon.ZKFC)
     if settings.zookeeper.warning:
@@ -284,14 +281,14 @@ async def _serve(
     await listen_at(_door(conf, keys.ZKFC_HTTP, own), endpoint.start)
     methods = [method for plan in settings.fencing.values() for method in plan.methods]
     loading = asyncio.create_task(asyncio.to_thread(load_code_of, methods))
-    meanwhile = _let_go_in_time(controller, contact), _notify_ready(controller), spares.run()
+    tasks = let_go_in_time(controller, contact.made), _notify_ready(controller), spares.run()
     guard = Guard(
         controller.duties,
         session_seconds=lambda: _session_seconds(controller, zookeeper),
         end=partial(end_process, namenode=own.namenode, give_up=(kept.forget, sessions.end_all)),
     )
     try:
-        async with _beside(*meanwhile), guard.watching():
+        async with _beside(*tasks), guard.watching():
             await _until_stopped(controller, contact, stop)
     finally:
         await endpoint.stop()
@@ -337,22 +334,6 @@ def status_page(controller: Controller, *, waiting: str = "") -> Mapping[str, ob
         witness=controller.witness.told,
     )
     return {**page, "zookeeper": "connecting"} if waiting else page
-
-
-async def _let_go_in_time(controller: Controller, contact: ZooKeeperWait) -> None:
-    """End the session of the controller that was killed before us, unless we go on with it.
-
-    Its lock must not keep the others from taking over when our NameNode is ill, or is gone.
-    """
-    keeper, loop = controller.elector.keeper, asyncio.get_running_loop()
-    if not isinstance(keeper, KazooKeeper):
-        return
-    await contact.made.wait()
-    end = loop.time() + INHERIT_SECONDS
-    ill = (Health.UNHEALTHY, Health.NOT_RESPONDING)
-    while keeper.inherits and controller.monitor.state.health not in ill and loop.time() < end:  # noqa: ASYNC110 - two owners, no event
-        await asyncio.sleep(INHERIT_LOOK_SECONDS)
-    await keeper.let_go()
 
 
 async def _until_stopped(

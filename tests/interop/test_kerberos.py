@@ -1,0 +1,152 @@
+"""A cluster of ours with Kerberos, and Hadoop's own client with tickets of a real KDC."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+from py4j.protocol import Py4JJavaError
+
+from deploy.local.cluster.cluster import Cluster, open_cluster
+from deploy.local.cluster.processes import wait_until
+from tests.ha.security.kdc import REALM, Kdc
+from tests.interop.hadoop_server import JavaObject, running_hadoop
+from tests.interop.our_cluster import OurCluster
+from tests.needs import HADOOP_SERVER, KDC
+
+pytestmark = [pytest.mark.interop, pytest.mark.cluster, KDC.mark, HADOOP_SERVER.mark]
+
+SECONDS = 60.0
+
+
+def keys(realm: Kdc) -> dict[str, str]:
+    """Return what an operator adds to hdfs-site.xml."""
+    services = {"namenode": "nn", "journalnode": "jn", "datanode": "dn"}
+    return {
+        "hadoop.security.authentication": "kerberos",
+        "hadoop.security.authorization": "true",
+        "hadoop.rpc.protection": "authentication,integrity,privacy",
+        "dfs.cluster.administrators": "bob",
+        "hadoop.proxyuser.bob.users": "alice",
+        "hadoop.proxyuser.bob.hosts": "127.0.0.0/8",
+        **{
+            f"dfs.{name}.kerberos.principal": f"{short}/localhost@{REALM}"
+            for name, short in services.items()
+        },
+        **{
+            f"dfs.{name}.keytab.file": str(realm.keytab(f"{short}/localhost"))
+            for name, short in services.items()
+        },
+    }
+
+
+@pytest.fixture(scope="module")
+def ours(realm: Kdc, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OurCluster]:
+    folder = tmp_path_factory.mktemp("kerberos")
+    cluster = open_cluster(folder, datanodes=2, more_keys=keys(realm))
+    with cluster, running_hadoop(tmp_path_factory.mktemp("hadoop")) as hadoop:
+        hadoop.gateway.jvm.java.lang.System.setProperty(
+            "java.security.krb5.conf", str(realm.krb5_conf)
+        )
+        cluster.up()
+        yield OurCluster(cluster, hadoop)
+        cluster.down()
+
+
+def opened(
+    ours: OurCluster, realm: Kdc, name: str, *, protection: str, acting: str = ""
+) -> JavaObject:
+    client = ours.hadoop.compiled("nnha.KerberosClient")
+    conf = ours.configuration({"hadoop.rpc.protection": protection})
+    return client.open(conf, f"{name}@{REALM}", str(realm.keytab(name)), acting)
+
+
+def refusal(call: Callable[[], object]) -> str:
+    with pytest.raises(Py4JJavaError) as caught:
+        call()
+    return str(caught.value.java_exception)
+
+
+@pytest.mark.parametrize("protection", ["authentication", "integrity", "privacy"])
+def test_hadoops_client_works_with_each_protection(
+    ours: OurCluster, realm: Kdc, protection: str
+) -> None:
+    path = ours.hadoop.path
+    admin = opened(ours, realm, "nn/localhost", protection=protection)
+    home = path(f"/home/{protection}")
+    admin.mkdirs(home)
+    admin.setOwner(home, "alice", "users")
+    alice = opened(ours, realm, "alice", protection=protection)
+    out = alice.create(path(f"/home/{protection}/file"))
+    out.writeUTF("a secret")
+    out.close()
+    assert alice.open(path(f"/home/{protection}/file")).readUTF() == "a secret"
+    assert alice.getFileStatus(path(f"/home/{protection}/file")).getOwner() == "alice"
+    assert "Permission denied: user=alice" in refusal(lambda: alice.mkdirs(path("/not-hers")))
+    for files in (alice, admin):
+        files.close()
+
+
+def test_names_of_others_are_refused_but_for_a_proxy_user(ours: OurCluster, realm: Kdc) -> None:
+    root = ours.hadoop.path("/")
+    thief = opened(ours, realm, "alice", protection="privacy", acting="nn")
+    assert f"User: alice@{REALM} is not allowed to impersonate nn" in refusal(
+        lambda: thief.listStatus(root)
+    )
+    proxy = opened(ours, realm, "bob", protection="privacy", acting="alice")
+    assert "user=alice" in refusal(lambda: proxy.mkdirs(ours.hadoop.path("/by-alice")))
+
+
+def test_a_client_without_tickets_is_refused(ours: OurCluster) -> None:
+    simple = {"hadoop.security.authentication": "simple"}
+    client = ours.hadoop.compiled("nnha.KerberosClient")
+    files = client.openSimple(ours.configuration(simple), "root")
+    assert "SIMPLE authentication is not enabled.  Available:[" in refusal(
+        lambda: files.listStatus(ours.hadoop.path("/"))
+    )
+
+
+def test_nothing_is_lost_when_the_active_is_killed(ours: OurCluster, realm: Kdc) -> None:
+    cluster: Cluster = ours.cluster
+    admin = opened(ours, realm, "nn/localhost", protection="privacy")
+    folder = ours.hadoop.path("/load")
+    admin.mkdirs(folder)
+    admin.setOwner(folder, "alice", "users")
+    alice = opened(ours, realm, "alice", protection="privacy")
+    client = ours.hadoop.compiled("nnha.KerberosClient")
+    client.begin(alice, "/load")
+    wait_until(lambda: client.count() >= 20, what="files", deadline_seconds=SECONDS)
+    (active,) = cluster.active_namenodes()
+    before = client.count()
+    cluster.kill(active)
+    wait_until(lambda: client.count() >= before + 20, what="more files", deadline_seconds=SECONDS)
+    assert client.lost(alice, "/load") == ""
+    assert cluster.active_namenodes() != [active]
+    cluster.start(active)
+    cluster.wait_for_active()
+
+
+def test_operators_with_tickets_may_what_their_role_may(
+    ours: OurCluster, realm: Kdc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nnha(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "ha.cli.main", *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(ours.cluster.conf_dir))
+    monkeypatch.setenv("KRB5CCNAME", str(realm.kinit("alice")))
+    assert "user=alice" in nnha("fs", "mkdir", "/not-hers").stderr
+    assert nnha("fs", "ls", "/").returncode == 0
+    asked = nnha("haadmin", "-getServiceState", "nn1")
+    assert f"the caller is alice@{REALM} (auth:KERBEROS)" in asked.stdout + asked.stderr
+    monkeypatch.setenv("KRB5CCNAME", str(realm.kinit("bob")))
+    asked = nnha("haadmin", "-getServiceState", "nn1")
+    assert asked.stdout.strip() in ("active", "standby"), asked.stderr
+    (active,) = ours.cluster.active_namenodes()
+    other = next(name for name in ours.cluster.layout.namenodes if name != active)
+    moved = nnha("haadmin", "-failover", active, other)
+    assert moved.returncode == 0, moved.stdout + moved.stderr
+    assert ours.cluster.active_namenodes() == [other]
+    monkeypatch.setenv("KRB5CCNAME", str(realm.folder / "none"))
+    asked = nnha("haadmin", "-getServiceState", "nn1")
+    assert "run kinit" in asked.stderr
