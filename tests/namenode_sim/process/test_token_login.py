@@ -154,7 +154,7 @@ async def test_the_user_is_the_tokens_in_all_layers(scene: Scene, protection: Pr
         assert "only with kerberos or web authentication" in refused.message
     made = await scene.served.status("/made")
     assert made is not None
-    assert made.owner == "alice"  # the kernel says that it is nobody's
+    assert made.owner == "alice"  # and not the user of the socket's other end
 
 
 async def test_a_token_lets_its_holder_act_for_its_owner_alone(scene: Scene) -> None:
