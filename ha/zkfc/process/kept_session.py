@@ -10,6 +10,7 @@ The file proves an end only for the same boot and pid namespace, and for exactly
 See docs/reference/zkfc.md#a-service-that-is-killed.
 """
 
+import asyncio
 import contextlib
 import hashlib
 import json
@@ -23,13 +24,37 @@ from typing import Final
 import structlog
 
 from ha.daemon.identity import machine, started_ticks
+from ha.elector.keeper import KazooKeeper
 from ha.elector.zookeeper.session_ticket import SessionTicket, decode_ticket, encode_ticket
+from ha.health.core import Health
 from ha.service.model import ProcessIdentity
+from ha.zkfc.process.controller import Controller
 
 log = structlog.get_logger()
 
 _MAX_BYTES: Final = 4096
 _OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
+
+
+INHERIT_SECONDS: Final = 3.0
+"""How long after the start an inherited session is kept for an election that was not joined yet."""
+INHERIT_LOOK_SECONDS: Final = 0.02
+
+
+async def let_go_in_time(controller: Controller, contact: asyncio.Event) -> None:
+    """End the session of the controller that was killed before us, unless we go on with it.
+
+    Its lock must not keep the others from taking over when our NameNode is ill, or is gone.
+    """
+    keeper, loop = controller.elector.keeper, asyncio.get_running_loop()
+    if not isinstance(keeper, KazooKeeper):
+        return
+    await contact.wait()
+    end = loop.time() + INHERIT_SECONDS
+    ill = (Health.UNHEALTHY, Health.NOT_RESPONDING)
+    while keeper.inherits and controller.health not in ill and loop.time() < end:  # noqa: ASYNC110 - two owners, no event
+        await asyncio.sleep(INHERIT_LOOK_SECONDS)
+    await keeper.let_go()
 
 
 def has_ended(process: ProcessIdentity) -> bool | None:

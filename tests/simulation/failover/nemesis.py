@@ -77,6 +77,8 @@ class Swarm:
     fencing: str
     restarts: bool
     """A supervisor starts processes that have ended."""
+    keeps: bool
+    """A controller goes on in the session of the one before it, which has ended, or ends it."""
     drift: float
     horizon: float
     orderly: bool
@@ -134,6 +136,7 @@ class Swarm:
             aborts=rng.random() < 0.7,
             fencing=rng.choice(("ssh", "power", "ssh+power", "epoch", "ssh+epoch")),
             restarts=rng.random() < 0.7,
+            keeps=Random(f"{seed} keeps").random() < 0.25,
             drift=rng.choice((0.0, 0.0, 0.02)),
             horizon=rng.choice((15.0, 25.0, 35.0)),
             orderly=quiet and not rivals,

@@ -1,17 +1,19 @@
 """One seed's world: hosts, controllers, ensemble, faults, operators; safety, then liveness."""
 
 import asyncio
-from collections.abc import Set
+from collections.abc import Callable, Set
 from contextlib import AbstractContextManager
 from itertools import count
 from typing import Final
 
 from fencing.model import JournalEpochMethod, MethodSpec, ShellMethod, SshMethod
 from ha.conf.topology import HostPort
+from ha.elector.zookeeper.session_ticket import SessionTicket
 from ha.rpc.protocol import Catalogue
 from ha.service.ha_service import ha_service_protocol
 from ha.service.journal_witness import journal_witness_protocol
 from ha.zkfc.process.controller import ElectionImpossible
+from ha.zkfc.process.kept_session import let_go_in_time
 from ha.zkfc.surroundings.positions import Position
 from tests.simulation.engine.clock import Process, VirtualLoop
 from tests.simulation.engine.faults import Faults
@@ -83,6 +85,7 @@ class World:
         self.gave_up: str | None = None
         self._pids = count(100)
         self._lives: list[Life] = []
+        self._sessions: dict[str, tuple[SessionTicket | None, Life]] = {}
         self.around = surroundings(self.board, ensemble, self.fencers, self._position)
         self._connect()
         self.loop.set_exception_handler(unhandled(self, "I15", lambda: self.closing))
@@ -175,14 +178,32 @@ class World:
             ranked=self.swarm.ranked,
             witnessed=self.swarm.witnessed,
         )
-        controller = new_controller(own, self.around)
+        ticket, keep = self._kept_session(life)
+        controller = new_controller(own, self.around, ticket, keep)
         self.cluster.controllers[name] = controller
+        contact = asyncio.Event()
+        contact.set()
+        life.process.spawn(let_go_in_time(controller, contact))
         try:
             await controller.run()
         except ElectionImpossible as failure:
             self.trace.add(name, f"gives up: {failure}")
             self.gave_up = f"{name}: {failure}"
             life.host.kill("zkfc", "gave up")
+
+    def _kept_session(
+        self, life: Life
+    ) -> tuple[SessionTicket | None, Callable[[SessionTicket | None], None]]:
+        """Return the session of a controller that has ended on this host, and how ours is kept."""
+        name = life.host.name
+        if not self.swarm.keeps:
+            return None, lambda _: None
+
+        def keep(ticket: SessionTicket | None) -> None:
+            self._sessions[name] = (ticket, life)
+
+        ticket, holder = self._sessions.get(name, (None, life))
+        return (None if holder.runs else ticket), keep
 
     def _ended(self, life: Life) -> None:
         if life.name == "namenode":

@@ -55,7 +55,7 @@ class ModelSession:
         self._waiting: dict[asyncio.Future[Any], None] = {}
         self._link: Link | None = None
         self._connected = False
-        self._session_id = 0
+        self._session_id = 0 if ticket is None else ticket.session_id
         self._seen = 0
         self._closing = False
         self._over = False
@@ -66,7 +66,6 @@ class ModelSession:
         self.timeout_seconds: float | None = None
         self.last_contact: float | None = None
         self.ticket = ticket
-        assert ticket is None, "simulated controllers have no parent that keeps their sessions"
 
     @property
     def session_id(self) -> int | None:
@@ -139,6 +138,7 @@ class ModelSession:
             self._report(SessionState.EXPIRED, "EXPIRED_SESSION")
         else:
             self._session_id = session
+            self.ticket = SessionTicket(session, b"")
             self._connected = True
             self._failures = 0
             self._untried = []
