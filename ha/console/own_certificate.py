@@ -42,10 +42,10 @@ def call_under_certificate(configuration: Configuration, *roles: Role) -> None:
 
 def _call_with_tickets(configuration: Configuration) -> None:
     from ha.security.kerberos.own import log_in
-    from ha.security.kerberos.settings import persons_login
+    from ha.security.kerberos.settings import login, name_rules
     from ha.security.sasl.mechanism import SaslFailure
 
-    own = persons_login(configuration)
+    own = login(configuration, name_rules(configuration))
     try:
         own.tickets()
     except SaslFailure as failure:

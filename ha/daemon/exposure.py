@@ -161,8 +161,8 @@ def log_in_as(configuration: Configuration, daemon: Daemon) -> "OwnKerberos | No
         return None
     if configuration.get(keys_datanode.BLOCK_TOKENS) is False:
         raise ConfigurationError(
-            f"{configuration.where(keys_datanode.BLOCK_TOKENS)} is false, but with Kerberos whoever "
-            "reaches a DataNode could read what the NameNode refuses. Set it to true, or unset it."
+            f"{configuration.where(keys_datanode.BLOCK_TOKENS)} is false, but with Kerberos block "
+            "tokens must keep strangers out of the data. Set it to true, or unset it."
         )
     from ha.security.kerberos.own import log_in
     from ha.security.kerberos.settings import daemon_login

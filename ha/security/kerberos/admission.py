@@ -4,6 +4,7 @@ Decided once for a connection, at its context; lists of groups and hosts may tak
 """
 
 import ipaddress
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -11,8 +12,8 @@ from ha.security.caller import Caller, Method, Role
 from ha.security.decision import Denied
 from ha.security.kerberos.auth_to_local import NameRules, NoShortName
 from ha.security.lists.access_list import NOBODY, AccessList, GroupsOf, groups_here
-from ha.security.lists.proxy_users import ProxyUsers
-from ha.security.lists.service_acls import ServiceAcls
+from ha.security.lists.proxy_users import impersonation_refusal
+from ha.security.lists.service_acls import KEYS, acl_refusal
 from ha.security.sasl.mechanism import SaslFailure
 
 HOST: Final = "_HOST"
@@ -42,17 +43,17 @@ class ServicePrincipal:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """The lists of one daemon; ``acls`` None: hadoop.security.authorization is off.
+    """The lists of one daemon; ``policy`` None: hadoop.security.authorization is off.
 
-    ``own``: the daemon's own short name, which is the superuser's.
+    ``own``: the daemon's own short name, which is the superuser's.  ``settings``: for proxy users.
     """
 
     rules: NameRules | None = None
     services: tuple[ServicePrincipal, ...] = ()
     own: str = ""
     administrators: AccessList = NOBODY
-    proxies: ProxyUsers = field(default_factory=ProxyUsers)
-    acls: ServiceAcls | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    policy: Mapping[str, str] | None = None
     groups_of: GroupsOf = groups_here
 
     def user_of(self, principal: str) -> tuple[str, str]:
@@ -67,11 +68,13 @@ class Admission:
         """Return the caller as it may go on, for the user that its context names."""
         groups_of = _asked_once(self.groups_of)
         found = await self._acting(caller, user, groups_of)
-        if isinstance(found, Denied) or self.acls is None:
+        if isinstance(found, Denied) or self.policy is None:
             return found
         refusals = {
-            name: await self.acls.refusal(found.in_full, found.name, name, found.host, groups_of)
-            for name in (protocol, *self.acls.by_protocol)
+            name: await acl_refusal(
+                self.policy, found.in_full, found.name, name, found.host, groups_of
+            )
+            for name in (protocol, *KEYS)
         }
         if (refusal := refusals[protocol]) is not None:
             return Denied(refusal, by_list=True)
@@ -94,7 +97,9 @@ class Admission:
             except SaslFailure as failure:
                 return Denied(str(failure), by_list=True)
         real = (caller.name, caller.principal)
-        refusal = await self.proxies.refusal(real, effective, caller.host, groups_of)
+        refusal = await impersonation_refusal(
+            self.settings, real, effective, caller.host, groups_of
+        )
         if refusal is not None:
             return Denied(refusal, by_list=True)
         return replace(caller, name=effective, real=caller.name, roles=frozenset({Role.CLIENT}))

@@ -6,8 +6,8 @@ are refused when they are read.  Pure.
 
 import re
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 _PRINCIPAL: Final = re.compile(r"([^/@]+)(?:/([^/@]+))?@([^/@]+)")
@@ -17,13 +17,6 @@ _RULE: Final = re.compile(
 _PARAMETER: Final = re.compile(r"\$(\d*)")
 _SET_WITHIN_SET: Final = re.compile(r"(?:\\.|[^\\\[])*\[(?:\\.|[^\]\\\[])*\[", re.DOTALL)
 _REFERENCE: Final = re.compile(r"\\(.)|\$(\d+)|([\\$])", re.DOTALL)
-
-
-class Mechanism(StrEnum):
-    """Whether a short name must be simple: without / and @."""
-
-    HADOOP = "hadoop"
-    MIT = "mit"
 
 
 class BadRules(ValueError):
@@ -36,24 +29,43 @@ class NoShortName(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule; ``components`` is None for DEFAULT, which has nothing else."""
+    """One rule; ``components`` is 0 for DEFAULT, which has nothing else."""
 
     text: str
-    components: int | None = None
+    components: int = 0
     form: str = ""
     whole: re.Pattern[str] | None = None
     part: re.Pattern[str] | None = None
     replacement: str = ""
-    repeat: bool = False
+    count: int = 0
     lower: bool = False
+
+    def applied(self, names: Sequence[str], realm: str) -> str | None:
+        """Return what becomes of a name, realm first; None if the rule is not for it."""
+        if not self.components:
+            return names[1] if names[0] == realm else None
+        if len(names) - 1 != self.components:
+            return None
+        base = _PARAMETER.sub(lambda found: self._parameter(found[1], names), self.form)
+        if self.whole is not None and not self.whole.fullmatch(base):
+            return None
+        return base if self.part is None else self.part.sub(self.replacement, base, self.count)
+
+    def _parameter(self, digits: str, names: Sequence[str]) -> str:
+        if not digits or len(digits) > 9 or int(digits) >= len(names):
+            raise NoShortName(f"bad format in username mapping in {self.text}")
+        return names[int(digits)]
 
 
 @dataclass(frozen=True, slots=True)
 class NameRules:
-    """All rules of a cluster; ``realm`` is that in which DEFAULT applies."""
+    """All rules of a cluster; ``simple``: names have no / and @ (the mechanism ``hadoop``).
+
+    ``realm`` is that in which DEFAULT applies.
+    """
 
     rules: tuple[Rule, ...]
-    mechanism: Mechanism
+    simple: bool
     realm: str
 
     def short_name(self, principal: str) -> str:
@@ -62,36 +74,23 @@ class NameRules:
         if parts is None or not principal.isprintable():
             raise NoShortName(f"Malformed Kerberos name: {principal}")
         first, second, realm = parts.groups()
-        names = [realm, first] if second is None else [realm, first, second]
         for rule in self.rules:
-            found = self._applied(rule, names)
+            found = rule.applied([realm, first, *filter(None, [second])], self.realm)
             if found is None:
                 continue
-            if self.mechanism is Mechanism.HADOOP and ("/" in found or "@" in found):
+            if self.simple and not {"/", "@"}.isdisjoint(found):
                 raise NoShortName(f"Non-simple name {found} after auth_to_local rule {rule.text}")
             if not found:
                 raise NoShortName(f"Empty name after auth_to_local rule {rule.text}")
             return found.lower() if rule.lower else found
-        if self.mechanism is Mechanism.HADOOP:
+        if self.simple:
             raise NoShortName(f"No rules applied to {principal}")
         return principal
-
-    def _applied(self, rule: Rule, names: list[str]) -> str | None:
-        if rule.components is None:
-            return names[1] if names[0] == self.realm else None
-        if len(names) - 1 != rule.components:
-            return None
-        base = _PARAMETER.sub(lambda found: _parameter(rule, found[1], names), rule.form)
-        if rule.whole is not None and not rule.whole.fullmatch(base):
-            return None
-        if rule.part is None:
-            return base
-        return rule.part.sub(rule.replacement, base, count=0 if rule.repeat else 1)
 
 
 def parse_rules(text: str, mechanism: str, realm: str) -> NameRules:
     """Read the rules of a configuration; raise BadRules."""
-    if mechanism.lower() not in set(Mechanism):
+    if mechanism.lower() not in ("hadoop", "mit"):
         raise BadRules(f"{mechanism!r} is no mechanism: it must be hadoop or mit")
     rules, rest = [], text.strip()
     while rest:
@@ -100,7 +99,7 @@ def parse_rules(text: str, mechanism: str, realm: str) -> NameRules:
             raise BadRules(f"{rest[:80]!r} begins with no rule: neither DEFAULT nor RULE:[n:...]")
         rules.append(_rule(found))
         rest = rest[found.end() :]
-    return NameRules(tuple(rules), Mechanism(mechanism.lower()), realm)
+    return NameRules(tuple(rules), mechanism.lower() == "hadoop", realm)
 
 
 def _rule(found: re.Match[str]) -> Rule:
@@ -108,19 +107,17 @@ def _rule(found: re.Match[str]) -> Rule:
     default, components, form, whole, part, target, repeat, lower = found.groups()
     if default:
         return Rule("DEFAULT")
-    if not components:
+    if not components or not int(components):
         raise BadRules(f"{text}: RULE:[ needs a number of components")
     pattern = None if part is None else _pattern(part, text)
     return Rule(
-        text,
-        int(components),
-        form,
+        text, int(components), form,
         None if whole is None else _pattern(whole, text),
         pattern,
         "" if pattern is None else _replacement(target, pattern.groups, text),
-        repeat is not None,
+        0 if repeat else 1,
         lower is not None,
-    )
+    )  # fmt: skip
 
 
 def _pattern(java: str, rule: str) -> re.Pattern[str]:
@@ -141,7 +138,7 @@ def _replacement(java: str, groups: int, rule: str) -> str:
     def piece(found: re.Match[str]) -> str:
         escaped, digits, stray = found.groups()
         if escaped is not None:
-            return re.sub(r"\\", r"\\\\", escaped)
+            return escaped.replace("\\", r"\\")
         if stray is not None:
             raise BadRules(f"{rule}: {java!r} ends in {stray} or has no group behind it")
         taken = 1  # Java takes as many digits as there are groups for
@@ -152,9 +149,3 @@ def _replacement(java: str, groups: int, rule: str) -> str:
         return rf"\g<{digits[:taken]}>{digits[taken:]}"
 
     return _REFERENCE.sub(piece, java)
-
-
-def _parameter(rule: Rule, digits: str, names: list[str]) -> str:
-    if not digits or len(digits) > 9 or int(digits) >= len(names):
-        raise NoShortName(f"bad format in username mapping in {rule.text}")
-    return names[int(digits)]

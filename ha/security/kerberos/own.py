@@ -6,6 +6,7 @@ the start; without it, calls go out without a proof.
 
 import threading
 import time
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -25,28 +26,22 @@ RENEWED_AT: Final = 0.8
 """The part of their life after which tickets are fetched anew."""
 
 
+@dataclass(slots=True)
 class OwnKerberos:
-    """Tickets, and which principals the servers must have that are called with them."""
+    """Tickets, and which principals the servers must have that are called with them.
 
-    def __init__(
-        self,
-        principal: str | None,
-        keytab: str | None,
-        rules: NameRules,
-        wanted: tuple[Protection, ...],
-        services: tuple[ServicePrincipal, ...],
-        pattern: str = "",
-    ) -> None:
-        """Without principal and keytab, use the tickets that kinit has fetched."""
-        self.principal = principal
-        self.keytab = keytab
-        self.rules = rules
-        self.wanted = wanted
-        self._services = services
-        self._pattern = pattern
-        self._lock = threading.Lock()
-        self._tickets: gss.Credentials | None = None
-        self._renewed_at = 0.0
+    Without principal and keytab they are those that kinit has fetched.
+    """
+
+    principal: str | None
+    keytab: str | None
+    rules: NameRules
+    wanted: tuple[Protection, ...]
+    services: tuple[ServicePrincipal, ...]
+    pattern: str = ""
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _tickets: gss.Credentials | None = None
+    _renewed_at: float = 0.0
 
     @property
     def user(self) -> str:
@@ -82,9 +77,7 @@ class OwnKerberos:
             log.warning("kerberos.not_renewed", principal=self.principal, because=str(failure))
             self._renewed_at = time.monotonic() + 60.0
             return
-        seconds = self._tickets.seconds
-        life = RENEWED_AT * (3600 if seconds is None else seconds)
-        self._renewed_at = time.monotonic() + life
+        self._renewed_at = time.monotonic() + RENEWED_AT * (self._tickets.seconds or 3600)
 
     def initiator(self, role: Role | None, host: str, server: str) -> KerberosInitiator:
         """Return our side towards a server that says it is ``server`` (service/host).
@@ -92,18 +85,13 @@ class OwnKerberos:
         Raises:
             SaslFailure: it is not who it should be, or we have no tickets.
         """
-        expected = self._expected(role, host, server)
-        return KerberosInitiator(self.tickets(), expected, self.wanted)
-
-    def _expected(self, role: Role | None, host: str, server: str) -> str:
-        known = [one for one in self._services if role is None or role in one.roles]
+        known = [one for one in self.services if role is None or role in one.roles]
         for one in known:
             full = f"{server}@{one.text.rpartition('@')[2]}"
-            if Role.NAMENODE in one.roles and fnmatchcase(full, self._pattern):
-                return full
             hosts = one.hosts if is_address(host) else frozenset({host.lower()})
-            if ServicePrincipal(one.text, hosts, one.roles).is_held_by(full):
-                return full
+            by_pattern = Role.NAMENODE in one.roles and fnmatchcase(full, self.pattern)
+            if by_pattern or replace(one, hosts=hosts).is_held_by(full):
+                return KerberosInitiator(self.tickets(), full, self.wanted)
         wanted = ", ".join(sorted({one.text for one in known})) or "none that is configured"
         raise SaslFailure(
             f"Server has invalid Kerberos principal: {server}, expecting: {wanted} for {host}"

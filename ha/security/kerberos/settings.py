@@ -10,8 +10,7 @@ from ha.conf.configuration import Configuration, nodes_of
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import cluster, datanode, journal
 from ha.conf.keys import kerberos as keys
-from ha.conf.keys.key import Key
-from ha.conf.keys.security import AUTHENTICATION, AUTHORIZATION
+from ha.conf.keys.security import AUTHORIZATION
 from ha.conf.listening import journalnodes, own_name
 from ha.conf.reader import read_settings
 from ha.security.caller import Method, Role
@@ -19,29 +18,19 @@ from ha.security.kerberos.admission import HOST, Admission, ServicePrincipal, is
 from ha.security.kerberos.auth_to_local import BadRules, NameRules, parse_rules
 from ha.security.kerberos.own import OwnKerberos
 from ha.security.lists.access_list import AccessList
-from ha.security.lists.proxy_users import ProxyUsers
-from ha.security.lists.service_acls import ServiceAcls
+from ha.security.lists.proxy_users import PREFIX
 from ha.security.sasl import gss
 from ha.security.sasl.kerberos import MECHANISM, KerberosAcceptor
 from ha.security.sasl.mechanism import Protection
 from ha.security.sasl.way import Way
 
 POLICY_FILE: Final = "hadoop-policy.xml"
-_OptionalText = Key[str | None]
 _NAMENODE: Final = (keys.NAMENODE_PRINCIPAL, keys.NAMENODE_KEYTAB)
-_KEYS: Final[Mapping[Role, tuple[_OptionalText, _OptionalText]]] = {
-    Role.NAMENODE: _NAMENODE,
-    Role.ZKFC: _NAMENODE,
-    Role.CHECKPOINTER: _NAMENODE,
-    Role.OPERATOR: _NAMENODE,
+_KEYS: Final = {
     Role.JOURNALNODE: (keys.JOURNALNODE_PRINCIPAL, keys.JOURNALNODE_KEYTAB),
     Role.DATANODE: (keys.DATANODE_PRINCIPAL, keys.DATANODE_KEYTAB),
 }
-
-
-def is_on(conf: Configuration) -> bool:
-    """Return whether callers of Hadoop RPC prove themselves by Kerberos."""
-    return conf.get(AUTHENTICATION).lower() == "kerberos"
+"""Of all others they are a NameNode's, as in Hadoop."""
 
 
 def name_rules(conf: Configuration) -> NameRules:
@@ -53,12 +42,8 @@ def name_rules(conf: Configuration) -> NameRules:
     except BadRules as failure:
         where = conf.where(keys.AUTH_TO_LOCAL)
         raise ConfigurationError(f"{where} cannot be used: {failure}") from failure
-    except gss.GssUnavailable as failure:
-        raise ConfigurationError(str(failure)) from failure
     except gss.GssError as failure:
-        raise ConfigurationError(
-            f"The default realm is not known: {failure}. Set default_realm in /etc/krb5.conf."
-        ) from failure
+        raise ConfigurationError(f"/etc/krb5.conf: no default_realm: {failure}") from failure
 
 
 def daemon_login(
@@ -70,7 +55,7 @@ def daemon_login(
         ConfigurationError: principal or keytab is not set, or the keytab does not have its key.
     """
     rules, scope = name_rules(conf), {"nameservice": nameservice, "namenode": namenode}
-    principal_key, keytab_key = _KEYS[role]
+    principal_key, keytab_key = _KEYS.get(role, _NAMENODE)
     text, keytab = conf.require(principal_key, **scope), conf.require(keytab_key, **scope)
     assert text is not None
     assert keytab is not None
@@ -85,17 +70,13 @@ def daemon_login(
             f"{principal}: {failure}. `klist -k {keytab}` shows what is in it; the file must be "
             "readable by the daemon's user."
         ) from failure
-    return _own(conf, rules, principal, keytab)
+    return login(conf, rules, principal, keytab)
 
 
-def persons_login(conf: Configuration) -> OwnKerberos:
-    """Return how a command calls: with the tickets that kinit has fetched."""
-    return _own(conf, name_rules(conf), None, None)
-
-
-def _own(
-    conf: Configuration, rules: NameRules, principal: str | None, keytab: str | None
+def login(
+    conf: Configuration, rules: NameRules, principal: str | None = None, keytab: str | None = None
 ) -> OwnKerberos:
+    """Return how this process calls; without a keytab, with the tickets of a person."""
     wanted = tuple(map(Protection, conf.get(keys.RPC_PROTECTION)))
     pattern = conf.get(keys.PRINCIPAL_PATTERN) or ""
     return OwnKerberos(principal, keytab, rules, wanted, services(conf, rules.realm), pattern)
@@ -118,20 +99,20 @@ def admission(conf: Configuration, own: OwnKerberos | None) -> Admission | None:
 
     Raises ConfigurationError for a hadoop-policy.xml that cannot be read.
     """
-    acls = service_acls(conf)
+    policy = service_policy(conf)
     if own is None:
-        return None if acls is None else Admission(acls=acls)
+        return None if policy is None else Admission(policy=policy)
     return Admission(
         own.rules,
         services(conf, own.rules.realm),
         own.user,
         AccessList.parse(conf.get(cluster.ADMINISTRATORS)),
-        ProxyUsers.of({name: conf.raw(name) or "" for name in conf.settings}),
-        acls,
+        {name: conf.raw(name) or "" for name in conf.settings if name.startswith(PREFIX)},
+        policy,
     )
 
 
-def service_acls(conf: Configuration) -> ServiceAcls | None:
+def service_policy(conf: Configuration) -> dict[str, str] | None:
     """Return the lists of hadoop-policy.xml; None where hadoop.security.authorization is off."""
     if not conf.get(AUTHORIZATION):
         return None
@@ -139,7 +120,7 @@ def service_acls(conf: Configuration) -> ServiceAcls | None:
     path = None if conf.folder is None else Path(conf.folder) / POLICY_FILE
     if path is not None and path.exists():
         texts |= {one.name: one.value for one in read_settings(path)}
-    return ServiceAcls.of(texts)
+    return texts
 
 
 def services(conf: Configuration, realm: str) -> tuple[ServicePrincipal, ...]:
@@ -181,7 +162,7 @@ def _own_host(conf: Configuration, role: Role, scope: Mapping[str, str | None]) 
             host = None if address is None else address.host
     if host is None or is_address(host):
         raise ConfigurationError(
-            f"{_KEYS[role][0].name} has {HOST}, which stands for this daemon's host, and that is "
-            f"{host}: use a host name in its address, as tickets are for names."
+            f"{_KEYS.get(role, _NAMENODE)[0].name} has {HOST}, which stands for this daemon's "
+            f"host, and that is {host}: use a host name in its address, as tickets are for names."
         )
     return host

@@ -7,10 +7,9 @@ may read files and ask the network: they belong in a thread.
 
 import ctypes as c
 import os
-from collections.abc import Mapping
 from ctypes import byref
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 LIBRARY: Final = "libgssapi_krb5.so.2"
 INSTALL: Final = (
@@ -31,13 +30,8 @@ _NOT_NEXT: Final = 0x1E
 _INITIATE: Final = 1
 _ACCEPT: Final = 2
 _INDEFINITE: Final = 0xFFFFFFFF
-_MOST_LINES: Final = 5
 
 _u32, _p = c.c_uint32, c.c_void_p
-
-
-class GssUnavailable(Exception):
-    """The library is not on this machine; ``str`` says how to get it."""
 
 
 class GssError(Exception):
@@ -74,33 +68,6 @@ _KRB5, _KRB5_BYTES = _oid("2a864886f712010202")
 _PRINCIPAL, _PRINCIPAL_BYTES = _oid("2a864886f71201020201")
 _KRB5_ONLY: Final = _OidSet(1, c.pointer(_KRB5))
 
-_buffer, _oid_p = c.POINTER(_Buffer), c.POINTER(_Oid)
-_u32_p, _p_p, _int_p = c.POINTER(_u32), c.POINTER(_p), c.POINTER(c.c_int)
-_ARGUMENTS: Final[Mapping[str, tuple[Any, ...]]] = {
-    "import_name": (_buffer, _oid_p, _p_p),
-    "canonicalize_name": (_p, _oid_p, _p_p),
-    "display_name": (_p, _buffer, _p),
-    "display_status": (_u32, c.c_int, _oid_p, _u32_p, _buffer),
-    "acquire_cred_from": (
-        _p, _u32, c.POINTER(_OidSet), c.c_int, c.POINTER(_Pairs), _p_p, _p, _u32_p,
-    ),
-    "inquire_cred": (_p, _p_p, _u32_p, _p, _p),
-    "accept_sec_context": (
-        _p_p, _p, _buffer, _p, _p_p, _p, _buffer, _u32_p, _u32_p, _p,
-    ),
-    "init_sec_context": (
-        _p, _p_p, _p, _oid_p, _u32, _u32, _p, _buffer, _p, _buffer, _u32_p, _u32_p,
-    ),
-    "wrap": (_p, c.c_int, _u32, _buffer, _int_p, _buffer),
-    "unwrap": (_p, _buffer, _buffer, _int_p, _p),
-    "wrap_size_limit": (_p, c.c_int, _u32, _u32, _u32_p),
-    "release_buffer": (_buffer,),
-    "release_name": (_p_p,),
-    "release_cred": (_p_p,),
-    "delete_sec_context": (_p_p, _p),
-}  # fmt: skip
-"""Of each function of RFC 2744 that is used, after the pointer to its minor status."""
-
 
 @cache
 def _library() -> c.CDLL:
@@ -108,19 +75,17 @@ def _library() -> c.CDLL:
     # the acceptor's fresh subkey.  The cache would sync a file for each handshake instead.
     os.environ.setdefault("KRB5RCACHENAME", "none:")
     try:
-        library = c.CDLL(LIBRARY)
+        return c.CDLL(LIBRARY)
     except OSError as failure:
-        raise GssUnavailable(f"{INSTALL} ({failure})") from failure
-    for name, arguments in _ARGUMENTS.items():
-        function = getattr(library, f"gss_{name}")
-        function.restype, function.argtypes = _u32, (_u32_p, *arguments)
-    return library
+        raise GssError(f"{INSTALL} ({failure})") from failure
 
 
 def _call(name: str, *arguments: object) -> int:
     """Call a function; return its status.  Raises GssError if that is an error."""
-    minor = _u32()
-    status: int = getattr(_library(), f"gss_{name}")(byref(minor), *arguments)
+    minor, function = _u32(), getattr(_library(), f"gss_{name}")
+    function.restype = _u32
+    # All arguments are pointers, handles and numbers of 32 bits: they need no prototype.
+    status: int = function(byref(minor), *arguments)
     if status >> 16:
         texts = (*_status_texts(status, 1), *_status_texts(minor.value, 2))
         raise GssError(": ".join(dict.fromkeys(texts)) or f"status {status:#x}")
@@ -128,17 +93,12 @@ def _call(name: str, *arguments: object) -> int:
 
 
 def _status_texts(code: int, kind: int) -> list[str]:
-    texts, more, minor = [], _u32(), _u32()
-    for _ in range(_MOST_LINES):
-        out = _Buffer()
-        if _library().gss_display_status(
-            byref(minor), code, kind, byref(_KRB5), byref(more), byref(out)
-        ):
-            break
-        texts.append(_taken(out).decode("utf-8", "replace"))
-        if not more.value:
-            break
-    return texts
+    out, more = _Buffer(), _u32()
+    _library().gss_display_status(
+        byref(_u32()), _u32(code), kind, byref(_KRB5), byref(more), byref(out)
+    )
+    text = _taken(out).decode("utf-8", "replace")
+    return [text] if text else []
 
 
 def _given(data: bytes) -> _Buffer:
@@ -214,7 +174,7 @@ class Credentials:
         name = None if principal is None else Name.of(principal)
         found, seconds = _p(), _u32()
         _call(
-            "acquire_cred_from", name and name.handle, _INDEFINITE, byref(_KRB5_ONLY), usage,
+            "acquire_cred_from", name and name.handle, _u32(_INDEFINITE), byref(_KRB5_ONLY), usage,
             byref(_Pairs(len(store), pairs)), byref(found), None, None,
         )  # fmt: skip
         made = cls(found, None)

@@ -4,24 +4,14 @@ from collections.abc import Collection
 from typing import Final
 
 from ha.security.sasl import gss
-from ha.security.sasl.mechanism import (
-    Agreed,
-    Challenge,
-    Protection,
-    Proven,
-    Response,
-    SaslFailure,
-)
+from ha.security.sasl import mechanism as sasl
+from ha.security.sasl.mechanism import Challenge, Protection, Proven, SaslFailure
 
 MECHANISM: Final = "GSSAPI"
 MAX_BUFFER_BYTES: Final = 65536
 """Java's default: the longest token that either side accepts once layers are agreed on."""
 
-LAYERS: Final = {
-    Protection.AUTHENTICATION: 1,
-    Protection.INTEGRITY: 2,
-    Protection.PRIVACY: 4,
-}
+LAYERS: Final = {Protection.AUTHENTICATION: 1, Protection.INTEGRITY: 2, Protection.PRIVACY: 4}
 _PROTECTIONS: Final = {bit: protection for protection, bit in LAYERS.items()}
 _LAYER_MESSAGE_BYTES: Final = 4
 _ORDERED: Final = gss.REPLAY | gss.SEQUENCE | gss.INTEGRITY
@@ -70,28 +60,20 @@ class KerberosAcceptor:
 
     def step(self, response: bytes) -> Challenge | Proven:
         """Take the client's next token; raise SaslFailure if it proves nothing."""
+        context = self._context
         try:
-            return self._step(response)
+            if not context.complete:
+                answer = context.accept(response)
+                _require_properties(context)
+                return Challenge(answer)
+            if self._layers_sent:
+                return self._end(response)
+            if response:
+                raise SaslFailure("a token where an empty response is due")
+            self._layers_sent = True
+            return Challenge(_new_style(context.wrap(_layers(self._offered), encrypt=False)))
         except gss.GssError as failure:
             raise SaslFailure(str(failure), public="GSS initiate failed") from failure
-
-    def _step(self, response: bytes) -> Challenge | Proven:
-        context = self._context
-        if not context.complete:
-            answer = context.accept(response)
-            _require_properties(context)
-            return Challenge(answer)
-        if self._layers_sent:
-            return self._end(response)
-        if response:
-            raise SaslFailure("a token where an empty response is due")
-        return self._layers()
-
-    def _layers(self) -> Challenge:
-        most = 0 if self._offered == LAYERS[Protection.AUTHENTICATION] else MAX_BUFFER_BYTES
-        message = bytes((self._offered,)) + most.to_bytes(3, "big")
-        self._layers_sent = True
-        return Challenge(_new_style(self._context.wrap(message, encrypt=False)))
 
     def _end(self, response: bytes) -> Proven:
         context = self._context
@@ -106,9 +88,7 @@ class KerberosAcceptor:
             raise SaslFailure(f"the client chose layer {chosen} of {self._offered}")
         if message[4:] not in (b"", context.initiator.encode("utf-8", "surrogateescape")):
             raise SaslFailure(f"the ticket of {context.initiator} asks to act for another")
-        if protection is Protection.AUTHENTICATION:
-            return Proven(context.initiator, protection)
-        layer = KerberosLayer(context, protection, peer_bytes)
+        layer = _layer(context, protection, peer_bytes)
         return Proven(context.initiator, protection, layer=layer)
 
 
@@ -124,7 +104,7 @@ class KerberosInitiator:
         flags = gss.MUTUAL | _ORDERED
         self._flags = flags | (gss.CONFIDENTIAL if Protection.PRIVACY in self._wanted else 0)
 
-    def step(self, challenge: bytes) -> Response | Agreed:
+    def step(self, challenge: bytes) -> sasl.Response | sasl.Agreed:
         """Take the server's next token, at first none; raise SaslFailure if it proves nothing."""
         context = self._context
         try:
@@ -132,11 +112,11 @@ class KerberosInitiator:
                 return self._choose(challenge)
             answer = context.init(gss.Name.of(self._target), self._flags, challenge)
             _require_properties(context)
-            return Response(answer)
+            return sasl.Response(answer)
         except gss.GssError as failure:
             raise SaslFailure(f"{self._target}: {failure}") from failure
 
-    def _choose(self, challenge: bytes) -> Agreed:
+    def _choose(self, challenge: bytes) -> sasl.Agreed:
         context = self._context
         message = context.unwrap(_new_style(challenge), encrypted=False)
         if len(message) != _LAYER_MESSAGE_BYTES:
@@ -149,11 +129,19 @@ class KerberosInitiator:
                 f"no common protection layer: {self._target} offers {', '.join(there)}; "
                 f"hadoop.rpc.protection here is {', '.join(self._wanted)}"
             )
-        most = 0 if chosen is Protection.AUTHENTICATION else MAX_BUFFER_BYTES
-        answer = context.wrap(bytes((LAYERS[chosen],)) + most.to_bytes(3, "big"), encrypt=False)
-        if chosen is Protection.AUTHENTICATION:
-            return Agreed(chosen, answer)
-        return Agreed(chosen, answer, KerberosLayer(context, chosen, peer_bytes))
+        answer = context.wrap(_layers(LAYERS[chosen]), encrypt=False)
+        return sasl.Agreed(chosen, answer, _layer(context, chosen, peer_bytes))
+
+
+def _layer(context: gss.Context, protection: Protection, peer_bytes: int) -> KerberosLayer | None:
+    if protection is Protection.AUTHENTICATION:
+        return None
+    return KerberosLayer(context, protection, peer_bytes)
+
+
+def _layers(bits: int) -> bytes:
+    most = 0 if bits == LAYERS[Protection.AUTHENTICATION] else MAX_BUFFER_BYTES
+    return bytes((bits,)) + most.to_bytes(3, "big")
 
 
 def _require_properties(context: gss.Context) -> None:

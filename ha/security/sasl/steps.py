@@ -23,7 +23,7 @@ class Steps:
     """Takes steps in threads of their own, which begin with the first."""
 
     def __init__(self) -> None:
-        self._threads: ThreadPoolExecutor | None = None
+        self._threads = ThreadPoolExecutor(THREADS, "sasl")
         self._waiting = 0
 
     async def take(self, step: Step) -> Challenge | Proven | SaslFailure:
@@ -32,8 +32,6 @@ class Steps:
             return _taken(step)
         if self._waiting >= MOST_WAITING:
             return SaslFailure(f"{self._waiting} handshakes wait", public="too many handshakes")
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(THREADS, "sasl")
         self._waiting += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, _taken, step)
@@ -43,10 +41,15 @@ class Steps:
 
 def _taken(step: Step) -> Challenge | Proven | SaslFailure:
     try:
-        return step.take()
+        outcome = step.acceptor.step(step.token)
+        if isinstance(outcome, Proven):
+            step.way.user_of(outcome.name)
+    except SaslFailure as failure:
+        return failure
     except Exception:  # a stranger's bytes must not end more than their connection
         log.exception("sasl.step_crashed", method=step.way.method.value)
         return SaslFailure("the mechanism crashed; the log has it")
+    return outcome
 
 
 STEPS: Final = Steps()

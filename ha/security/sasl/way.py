@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ha.security.caller import Method
-from ha.security.sasl.mechanism import Acceptor, Challenge, Proven, SaslFailure
+from ha.security.sasl.mechanism import Acceptor
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,3 @@ class Step:
     way: Way
     acceptor: Acceptor
     token: bytes
-
-    def take(self) -> Challenge | Proven | SaslFailure:
-        """Take it here."""
-        try:
-            outcome = self.acceptor.step(self.token)
-            if isinstance(outcome, Proven):
-                self.way.user_of(outcome.name)
-        except SaslFailure as failure:
-            return failure
-        return outcome

@@ -15,7 +15,7 @@ from ha.rpc.server import RpcServer
 from ha.security.access_control import AccessControl
 from ha.security.caller import Role
 from ha.security.kerberos.own import OwnKerberos, log_in
-from ha.security.kerberos.settings import daemon_login, persons_login
+from ha.security.kerberos.settings import daemon_login, login, name_rules
 from tests.ha.rpc.wire import Echo
 from tests.ha.security.kdc import REALM, Kdc
 from tests.ha.security.test_unproven import Lines
@@ -72,7 +72,7 @@ async def secured_server(
 
 def alice(conf: Configuration, realm: Kdc, name: str = "alice") -> OwnKerberos:
     """Return a login with the keytab of a person or a service."""
-    own = persons_login(conf)
+    own = login(conf, name_rules(conf))
     own.principal, own.keytab = f"{name}@{REALM}", str(realm.keytab(name))
     return own
 

@@ -96,9 +96,16 @@ class Peer:
         while (event := self.session.next_event()) is not None:
             while isinstance(event, Step):
                 assert self.session.next_event() is None, "nothing is read before the outcome"
-                event = self.session.answered(event.take())
+                event = self.session.answered(taken(event))
             found.append(event)
         return found
+
+
+def taken(step: Step) -> Challenge | Proven | SaslFailure:
+    try:
+        return step.acceptor.step(step.token)
+    except SaslFailure as failure:
+        return failure
 
 
 def sasl(state: "S.SaslState.ValueType", token: bytes | None = None, *auths: S.SaslAuth) -> bytes:
