@@ -8,6 +8,7 @@ from pathlib import Path
 import grpc
 import grpc.aio
 import pytest
+from grpc.experimental.session_cache import ssl_session_cache_lru
 
 from deploy.local.cluster.ports import HOST
 from ha.conf.keys.security import Mode
@@ -54,12 +55,14 @@ def test_whatever_the_library_raises_is_one_error(authority: Authority, case: st
         parse(data)
 
 
-async def grpc_answer(port: int, pair: Pair, authority: Authority) -> str:
+async def grpc_answer(port: int, pair: Pair, authority: Authority, sessions: object = None) -> str:
     """Return how a call of nnha's ends that an administrator may make."""
     credentials = grpc.ssl_channel_credentials(
         authority.pair.certificate, pair.key, pair.certificate
     )
-    options = (("grpc.default_authority", "localhost"),)
+    options: list[tuple[str, object]] = [("grpc.default_authority", "localhost")]
+    if sessions is not None:
+        options.append(("grpc.ssl_session_cache", sessions))
     async with grpc.aio.secure_channel(f"{HOST}:{port}", credentials, options) as channel:
         call = channel.unary_unary("/nnha.journal.JournalNode/GetJournalState")
         try:
@@ -81,17 +84,14 @@ def as_client(
     return context
 
 
-def shaken(
-    port: int, context: ssl.SSLContext, session: ssl.SSLSession | None = None
-) -> tuple[ssl.SSLSession | None, bool]:
-    """Return a session, once the server has answered on it, and whether it was resumed."""
+def shaken(port: int, context: ssl.SSLContext) -> None:
+    """Return once the server has answered on a connection of this context."""
     with (
         socket.create_connection((HOST, port), SECONDS) as plain,
-        context.wrap_socket(plain, server_hostname="localhost", session=session) as secured,
+        context.wrap_socket(plain, server_hostname="localhost") as secured,
     ):
         secured.sendall(HTTP2)
         assert secured.recv(100)
-        return secured.session, bool(secured.session_reused)
 
 
 async def test_a_journalnode_refuses_odd_certificates_old_tls_and_resumed_sessions(
@@ -108,10 +108,12 @@ async def test_a_journalnode_refuses_odd_certificates_old_tls_and_resumed_sessio
             with pytest.raises(OSError):  # noqa: PT011 - as the library of the server ends it
                 await asyncio.to_thread(shaken, port, old)
         new = as_client(tmp_path, good, authority, ssl.TLSVersion.TLSv1_3)
-        session, _ = await asyncio.to_thread(shaken, rpc, new)
-        assert session is not None
-        _, resumed = await asyncio.to_thread(shaken, rpc, new, session)
-        assert not resumed
+        await asyncio.to_thread(shaken, rpc, new)
+        sessions = ssl_session_cache_lru(8)
+        assert "resumed" not in await grpc_answer(rpc, good, authority, sessions)
+        said = await grpc_answer(rpc, good, authority, sessions)
+        assert said.startswith("PERMISSION_DENIED ")
+        assert "a resumed session" in said
         log = process.log.read_text()
     assert "Traceback" not in log
     assert "Handshake failed" not in log

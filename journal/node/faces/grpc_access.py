@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from ha.names import NAMES
 from ha.security.access_control import AccessControl
 from ha.security.audit_text import Outcome
-from ha.security.caller import Caller, unproven
+from ha.security.caller import Caller, refused_caller, unproven
 from ha.security.decision import Denied
 from ha.security.peer_uid import End, end_of
 from ha.security.rights import JOURNALNODE
@@ -49,7 +49,10 @@ class GrpcAccess:
         if shown is None:
             return self._of_peer(context.peer())
         there = end_of_peer(context.peer())
-        return self._access.certified(shown, "over the relay" if there is None else str(there))
+        address = "over the relay" if there is None else str(there)
+        if context.auth_context().get("ssl_session_reused") == [b"true"]:
+            return refused_caller("a resumed session, in which no certificate is verified", address)
+        return self._access.certified(shown, address)
 
     def refusal(self, caller: Caller, action: str) -> Denied | None:
         """Return None where the caller may do that; log it as the table of rights says."""

@@ -21,7 +21,7 @@ from ha.daemon.door.origin import origin_of_ends
 from ha.daemon.door.places import Standing
 from ha.security.access_control import AccessControl
 from ha.security.first_byte import TLS_FIRST_BYTE
-from ha.security.tls_files import TlsFiles
+from ha.security.tls_files import Material, TlsFiles
 from journal.node.faces.grpc_watch import CONNECTIONS
 
 log = structlog.get_logger()
@@ -33,12 +33,18 @@ _PIECE_BYTES: Final = 64 * 1024
 def server_credentials(tls: TlsFiles) -> Any:  # noqa: ANN401 - grpc has no types
     """Make credentials that read the files anew for each connection; callers need a certificate.
 
-    What is given anew is a context of its own, whose tickets no other takes: so no session is
-    resumed, in which no certificate would be verified.  A handshake costs 0.1 ms more for it.
+    The library is given a new context only where the files have changed.  To replace the one that
+    other threads begin handshakes with ends the process (grpcio 1.85: a use after free), as a
+    stranger could with each connection.
     """
+    given: Material | None = None
 
     def configuration() -> Any:  # noqa: ANN401
+        nonlocal given
         now = tls.material
+        if now is given:
+            return None
+        given = now
         pair = (now.pair.key, now.pair.certificate)
         return grpc.ssl_server_certificate_configuration([pair], root_certificates=now.authorities)
 
