@@ -90,6 +90,7 @@ class ServerConnection(asyncio.Protocol):
         transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
         self.host = peer[0] if peer else ""
+        self.caller = self._owner.access.caller(transport)
         if not self._owner.admit(self):
             transport.abort()
             return
@@ -97,7 +98,6 @@ class ServerConnection(asyncio.Protocol):
         if hasattr(transport, "max_size"):
             transport.max_size = _READ_BYTES
         self._transport = transport
-        self.caller = self._owner.access.caller(transport)
         access = self._owner.access
         if access.ways:
             simple = access.takes_simple or (self.caller is not None and self.caller.proven)

@@ -3,10 +3,9 @@
 import asyncio
 from contextlib import AsyncExitStack
 
-import pytest
 from prometheus_client import REGISTRY
 
-from ha.rpc.connection_table import ConnectionTable, Place, Share, place_of
+from ha.rpc.connection_table import ConnectionTable
 from ha.rpc.java_names import CLIENT_PROTOCOL, HA_SERVICE_PROTOCOL
 from ha.rpc.limits import RpcLimits
 from ha.rpc.packets import PREAMBLE, encode_context
@@ -57,23 +56,6 @@ def open_ones(peers: list[Peer]) -> list[int]:
 
 
 LOCAL = local_caller(1000, 0, "127.0.0.1:5")
-
-PLACES: dict[str, tuple[str, Caller | None, Place]] = {
-    "another machine": ("10.0.0.1", None, Place("10.0.0.1", Share.OF_ADDRESS)),
-    "a user of this one": ("127.0.0.1", LOCAL, Place("uid 1000", Share.OF_USER)),
-    "this one, nobody asks": ("127.0.0.1", None, Place("127.0.0.1", Share.UNLIMITED)),
-    "this one, not told": ("::1", unproven("::1"), Place("::1", Share.UNLIMITED)),
-    "a mapped address": (
-        "::ffff:10.0.0.1", None, Place("::ffff:10.0.0.1", Share.OF_ADDRESS),
-    ),
-    "no address": ("", None, Place("", Share.OF_ADDRESS)),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", PLACES)
-def test_the_place_of_a_connection(case: str) -> None:
-    host, caller, expected = PLACES[case]
-    assert place_of(host, caller) == expected
 
 
 def test_a_newcomer_beyond_the_limit_is_counted_whether_it_finds_a_seat_or_not() -> None:
@@ -210,3 +192,25 @@ async def test_one_users_crowd_gives_way_to_itself() -> None:
             writer.write(said)
         await eventually(lambda: server.connection_count == limits.max_of_user + 1)
         assert await ask(alice) == "hello"
+
+
+def test_a_proven_controller_stays_whatever_crowd_comes() -> None:
+    here = ConnectionTable(RpcLimits(max_connections=16), {HA_SERVICE_PROTOCOL})
+    controller = Peer(here, local_caller(0, 0, "127.0.0.1:5"), host="127.0.0.1", at=0)
+    assert controller.says("root", HA_SERVICE_PROTOCOL)
+    crowd = [Peer(here, LOCAL, host="127.0.0.1", at=n) for n in range(1, 40)]
+    for number, peer in enumerate(crowd):
+        if peer.open:
+            peer.says(f"user{number}", CLIENT_PROTOCOL if number % 2 else HA_SERVICE_PROTOCOL)
+    claims = [Peer(here, host=f"10.0.0.{n}", at=50 + n) for n in range(40)]
+    for peer in claims:
+        peer.says("root", HA_SERVICE_PROTOCOL)
+    assert controller.open
+    assert len(here.taken) == 16
+
+
+def test_a_site_has_the_share_of_an_address() -> None:
+    here = seats()
+    peers = [Peer(here, host=f"2001:db8::{n}", at=n) for n in range(5)]
+    assert all(peer.says(f"user{n}") for n, peer in enumerate(peers))
+    assert open_ones(peers) == [1, 2, 3, 4]
