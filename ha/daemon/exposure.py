@@ -152,6 +152,20 @@ def let_in_by_lists(
         access.ways = (accepting(own, access.admission),)
 
 
+def refresh_lists(access: AccessControl | None, configuration: Configuration) -> bool:
+    """Read proxy users and access lists anew; return whether there are access lists.
+
+    Connections that are open stay as they were let in.  Raises ConfigurationError.
+    """
+    fresh = configuration if configuration.again is None else configuration.again()
+    if access is not None and access.admission is not None:
+        from ha.security.kerberos.own import own_kerberos
+        from ha.security.kerberos.settings import admission
+
+        access.admission = admission(fresh, own_kerberos())
+    return bool(fresh.get(AUTHORIZATION))
+
+
 def log_in_as(configuration: Configuration, daemon: Daemon) -> "OwnKerberos | None":
     """Log this process in, as the configuration says; None without Kerberos.
 
@@ -167,11 +181,11 @@ def log_in_as(configuration: Configuration, daemon: Daemon) -> "OwnKerberos | No
     from ha.security.kerberos.own import log_in
     from ha.security.kerberos.settings import daemon_login
 
-    scope: dict[str, str | None] = {"nameservice": None, "namenode": None}
+    conf = configuration
     if daemon in (Daemon.NAMENODE, Daemon.ZKFC):
         here = local_namenode(configuration)
-        scope = {"nameservice": here.nameservice, "namenode": here.namenode}
-    own = daemon_login(configuration, _ROLES[daemon], **scope)
+        conf = configuration.scoped(here.nameservice, here.namenode)
+    own = daemon_login(conf, _ROLES[daemon])
     log_in(own)
     return own
 

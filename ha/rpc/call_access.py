@@ -64,11 +64,9 @@ class CallAccess:
 
     def proved(self, caller: Caller | None, proved: Proved) -> Caller:
         """Return the caller that has proved itself; it has no right before its context."""
+        (user, real), way = proved.way.user_of(proved.name), proved.way
         address = "" if caller is None else caller.address
-        user, real = proved.way.user_of(proved.name)
-        return Caller(
-            user, proved.way.method, frozenset(), address, principal=proved.name, real=real
-        )
+        return Caller(user, way.method, frozenset(), address, principal=proved.name, real=real)
 
     def not_proven(self, caller: Caller | None, method: Proof, reason: str) -> None:
         """Write down a proof that was none."""
@@ -77,9 +75,8 @@ class CallAccess:
 
     def has_lists(self, caller: Caller | None) -> bool:
         """Return whether ``admitted`` decides about a caller, after ``greeted``."""
-        return (
-            caller is not None and self._access is not None and (self._access.admission is not None)
-        )
+        access = self._access
+        return caller is not None and access is not None and access.admission is not None
 
     async def admitted(self, caller: Caller, greeted: Greeted) -> Caller | Hangup:
         """Return the caller as the operator's lists let it go on, or its refusal."""

@@ -6,19 +6,26 @@ import structlog
 from google.protobuf.empty_pb2 import Empty
 
 from ha.rpc.errors import RemoteFault
-from ha.rpc.java_names import REFRESH_AUTHORIZATION_POLICY, REFRESH_USER_MAPPINGS
+from ha.rpc.java_names import (
+    AUTHORIZATION,
+    REFRESH_AUTHORIZATION_POLICY,
+    REFRESH_USER_MAPPINGS,
+)
 from ha.rpc.protocol import Call, Method, RpcProtocol
 from namenode_sim.process.client_service import ClientService
 
 log = structlog.get_logger()
 
-_NOT_AUTHORIZED = "org.apache.hadoop.security.authorize.AuthorizationException"
-
 
 def refresh_protocols(
-    service: ClientService, forget_groups: Callable[[], None]
+    service: ClientService,
+    forget_groups: Callable[[], None],
+    refresh_lists: Callable[[], bool] = lambda: False,
 ) -> tuple[RpcProtocol, RpcProtocol]:
-    """Return both protocols; each call is for the superuser, on a standby as on the active."""
+    """Return both protocols; each call is for the superuser, on a standby as on the active.
+
+    ``refresh_lists`` reads proxy users and access lists, and returns whether there are such lists.
+    """
     check = service.check_superuser
 
     async def groups(call: Call, _: Empty) -> Empty:
@@ -28,14 +35,16 @@ def refresh_protocols(
         return Empty()
 
     async def proxy_users(call: Call, _: Empty) -> Empty:
-        """Do nothing: no caller is authenticated here, so there is no list of proxy users."""
         await check(call)
+        refresh_lists()
         return Empty()
 
     async def service_acls(call: Call, _: Empty) -> Empty:
-        """Answer as a Hadoop without service-level authorization: here is none."""
         await check(call)
-        raise RemoteFault(_NOT_AUTHORIZED, "Service Level Authorization not enabled!")
+        if not refresh_lists():
+            raise RemoteFault(AUTHORIZATION, "Service Level Authorization not enabled!")
+        log.info("access_lists.refreshed", user=call.user)
+        return Empty()
 
     return (
         RpcProtocol(

@@ -150,3 +150,29 @@ def test_operators_with_tickets_may_what_their_role_may(
     monkeypatch.setenv("KRB5CCNAME", str(realm.folder / "none"))
     asked = nnha("haadmin", "-getServiceState", "nn1")
     assert "run kinit" in asked.stderr
+
+
+def test_access_lists_are_read_anew(ours: OurCluster, realm: Kdc) -> None:
+    policy = ours.cluster.conf_dir / "hadoop-policy.xml"
+    text = "<property><name>security.client.protocol.acl</name><value>nn,bob</value></property>"
+    admin = opened(ours, realm, "nn/localhost", protection="privacy")
+    dfsadmin = ours.hadoop.hadoop.hdfs.tools.DFSAdmin(admin.getConf())
+    user = ours.hadoop.compiled("nnha.KerberosClient")
+
+    def refresh() -> int:
+        key = str(realm.keytab("nn/localhost"))
+        words = ours.hadoop.strings("-refreshServiceAcl")
+        return int(user.runAs(dfsadmin, words, f"nn/localhost@{REALM}", key))
+
+    root = ours.hadoop.path("/")
+    try:
+        policy.write_text(f"<configuration>{text}</configuration>")
+        assert refresh() == 0
+        alice = opened(ours, realm, "alice", protection="privacy")
+        said = refusal(lambda: alice.listStatus(root))
+        assert f"User alice@{REALM} (auth:KERBEROS) is not authorized for protocol" in said
+        opened(ours, realm, "bob", protection="privacy").listStatus(root)
+    finally:
+        policy.unlink()
+        assert refresh() == 0
+    opened(ours, realm, "alice", protection="privacy").listStatus(root)

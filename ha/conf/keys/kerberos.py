@@ -17,40 +17,27 @@ def _protections(value: str) -> tuple[str, ...]:
     return found
 
 
-NAMENODE_PRINCIPAL = Key(
-    "dfs.namenode.kerberos.principal", optional_text, "", _NN,
-    "the principal of NameNodes and ZKFCs; _HOST stands for the host of the RPC address",
-)  # fmt: skip
-NAMENODE_KEYTAB = Key(
-    "dfs.namenode.keytab.file", optional_text, "", _NN, "the keys of a NameNode and its ZKFC"
+def _text(name: str, doc: str, scope: Scope = _G) -> Key[str | None]:
+    return Key(name, optional_text, "", scope, doc)
+
+
+NAMENODE_PRINCIPAL = _text(
+    "dfs.namenode.kerberos.principal", "of NameNodes and ZKFCs; _HOST: the RPC address's host", _NN
 )
-PRINCIPAL_PATTERN = Key(
-    "dfs.namenode.kerberos.principal.pattern", optional_text, "", _NN,
-    "which principals clients accept of a NameNode, as a glob; unset: the configured one alone",
-)  # fmt: skip
-JOURNALNODE_PRINCIPAL = Key(
-    "dfs.journalnode.kerberos.principal", optional_text, "", _G, "the principal of JournalNodes"
+NAMENODE_KEYTAB = _text("dfs.namenode.keytab.file", "the keys of a NameNode and its ZKFC", _NN)
+PRINCIPAL_PATTERN = _text(
+    "dfs.namenode.kerberos.principal.pattern", "a glob: which principals NameNodes may have", _NN
 )
-JOURNALNODE_KEYTAB = Key(
-    "dfs.journalnode.keytab.file", optional_text, "", _G, "the keys of a JournalNode"
-)
-DATANODE_PRINCIPAL = Key(
-    "dfs.datanode.kerberos.principal", optional_text, "", _G, "the principal of DataNodes"
-)
-DATANODE_KEYTAB = Key("dfs.datanode.keytab.file", optional_text, "", _G, "the keys of a DataNode")
+JOURNALNODE_PRINCIPAL = _text("dfs.journalnode.kerberos.principal", "of JournalNodes")
+JOURNALNODE_KEYTAB = _text("dfs.journalnode.keytab.file", "the keys of a JournalNode")
+DATANODE_PRINCIPAL = _text("dfs.datanode.kerberos.principal", "of DataNodes")
+DATANODE_KEYTAB = _text("dfs.datanode.keytab.file", "the keys of a DataNode")
 RPC_PROTECTION = Key(
     "hadoop.rpc.protection", _protections, "authentication", _G,
-    "what protects connections that Kerberos or a token authenticates: authentication, integrity, "
-    "privacy; of a list a server offers all, and a client takes the first that is offered",
+    "authentication, integrity, privacy; a server offers all of a list, a client takes the first",
 )  # fmt: skip
-AUTH_TO_LOCAL = Key(
-    "hadoop.security.auth_to_local", text, "", _G, "rules: short names; unset: DEFAULT"
-)
+AUTH_TO_LOCAL = Key("hadoop.security.auth_to_local", text, "", _G, "rules for short names")
 AUTH_TO_LOCAL_MECHANISM = Key(
-    "hadoop.security.auth_to_local.mechanism", text, "hadoop", _G,
-    "hadoop (short names have no / and @) or mit",
-)  # fmt: skip
-SASL_RESOLVER = Key(
-    "hadoop.security.saslproperties.resolver.class", optional_text, "", _G,
-    "a Java class that chooses the protection of each connection",
-)  # fmt: skip
+    "hadoop.security.auth_to_local.mechanism", text, "hadoop", _G, "hadoop or mit"
+)
+SASL_RESOLVER = _text("hadoop.security.saslproperties.resolver.class", "a Java class")

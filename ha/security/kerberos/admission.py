@@ -90,12 +90,10 @@ class Admission:
                 f"Authenticated user ({caller.in_full}) doesn't match what the client claims to be "
                 f"({user})"
             )
-        effective = user
-        if "@" in user or "/" in user:
-            try:
-                effective = self.user_of(user)[0]
-            except SaslFailure as failure:
-                return Denied(str(failure), by_list=True)
+        try:
+            effective = user if {"@", "/"}.isdisjoint(user) else self.user_of(user)[0]
+        except SaslFailure as failure:
+            return Denied(str(failure), by_list=True)
         real = (caller.name, caller.principal)
         refusal = await impersonation_refusal(
             self.settings, real, effective, caller.host, groups_of
@@ -105,15 +103,13 @@ class Admission:
         return replace(caller, name=effective, real=caller.name, roles=frozenset({Role.CLIENT}))
 
     async def _roles(self, caller: Caller, groups_of: GroupsOf) -> frozenset[Role]:
-        found = {Role.CLIENT}
+        client = frozenset({Role.CLIENT})
         if caller.method is not Method.KERBEROS:
-            return frozenset(found)
-        for service in self.services:
-            if service.is_held_by(caller.principal):
-                found |= service.roles
+            return client
+        held = [one.roles for one in self.services if one.is_held_by(caller.principal)]
         if caller.name == self.own or await self.administrators.admits(caller.name, groups_of):
-            found.add(Role.ADMIN)
-        return frozenset(found)
+            held.append(frozenset({Role.ADMIN}))
+        return client.union(*held)
 
 
 def _asked_once(groups_of: GroupsOf) -> GroupsOf:

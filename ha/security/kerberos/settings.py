@@ -1,7 +1,6 @@
 """What a configuration says of Kerberos: our own name, and those of servers and callers."""
 
 import socket
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -46,27 +45,22 @@ def name_rules(conf: Configuration) -> NameRules:
         raise ConfigurationError(f"/etc/krb5.conf: no default_realm: {failure}") from failure
 
 
-def daemon_login(
-    conf: Configuration, role: Role, *, nameservice: str | None = None, namenode: str | None = None
-) -> OwnKerberos:
+def daemon_login(conf: Configuration, role: Role) -> OwnKerberos:
     """Return how a daemon logs in; its first tickets are fetched with the first call.
 
     Raises:
         ConfigurationError: principal or keytab is not set, or the keytab does not have its key.
     """
-    rules, scope = name_rules(conf), {"nameservice": nameservice, "namenode": namenode}
-    principal_key, keytab_key = _KEYS.get(role, _NAMENODE)
-    text, keytab = conf.require(principal_key, **scope), conf.require(keytab_key, **scope)
-    assert text is not None
-    assert keytab is not None
+    rules, (principal_key, keytab_key) = name_rules(conf), _KEYS.get(role, _NAMENODE)
+    text, keytab = conf.require(principal_key) or "", conf.require(keytab_key) or ""
     if HOST in text:
-        text = text.replace(HOST, _own_host(conf, role, scope).lower())
+        text = text.replace(HOST, _own_host(conf, role).lower())
     principal = _with_realm(text, rules.realm)
     try:
         gss.Credentials.to_accept(principal, keytab)
     except gss.GssError as failure:
         raise ConfigurationError(
-            f"{conf.where(keytab_key, **scope)} is {keytab}, but with it this daemon cannot be "
+            f"{conf.where(keytab_key)} is {keytab}, but with it this daemon cannot be "
             f"{principal}: {failure}. `klist -k {keytab}` shows what is in it; the file must be "
             "readable by the daemon's user."
         ) from failure
@@ -148,7 +142,7 @@ def _with_realm(principal: str, realm: str) -> str:
     return principal if "@" in principal else f"{principal}@{realm}"
 
 
-def _own_host(conf: Configuration, role: Role, scope: Mapping[str, str | None]) -> str:
+def _own_host(conf: Configuration, role: Role) -> str:
     """Return what _HOST stands for; raise ConfigurationError where that is no name."""
     host: str | None = None
     match role:
@@ -158,7 +152,7 @@ def _own_host(conf: Configuration, role: Role, scope: Mapping[str, str | None]) 
         case Role.DATANODE:
             host = conf.get(datanode.HOST_NAME) or socket.getfqdn()
         case _:
-            address = conf.get(cluster.NAMENODE_RPC, **scope)
+            address = conf.get(cluster.NAMENODE_RPC)
             host = None if address is None else address.host
     if host is None or is_address(host):
         raise ConfigurationError(

@@ -7,21 +7,17 @@ from ha.security.lists.access_list import AccessList, GroupsOf
 from ha.security.lists.proxy_users import includes
 
 _DEFAULT: Final = "security.service.authorization.default"
-KEYS: Final[Mapping[str, str]] = {
-    "ClientProtocol": "security.client.protocol",
-    "ClientDatanodeProtocol": "security.client.datanode.protocol",
-    "DatanodeProtocol": "security.datanode.protocol",
-    "DatanodeLifelineProtocol": "security.datanode.lifeline.protocol",
-    "InterDatanodeProtocol": "security.inter.datanode.protocol",
-    "NamenodeProtocol": "security.namenode.protocol",
-    "QJournalProtocol": "security.qjournal.service.protocol",
-    "InterQJournalProtocol": "security.interqjournal.service.protocol",
-    "HAServiceProtocol": "security.ha.service.protocol",
-    "ZKFCProtocol": "security.zkfc.protocol",
-    "RefreshAuthorizationPolicyProtocol": "security.refresh.policy.protocol",
-    "RefreshUserMappingsProtocol": "security.refresh.user.mappings.protocol",
-    "ReconfigurationProtocol": "security.reconfiguration.protocol",
-}
+_NAMES: Final = """
+client.protocol ClientProtocol client.datanode.protocol ClientDatanodeProtocol
+datanode.protocol DatanodeProtocol datanode.lifeline.protocol DatanodeLifelineProtocol
+inter.datanode.protocol InterDatanodeProtocol namenode.protocol NamenodeProtocol
+qjournal.service.protocol QJournalProtocol interqjournal.service.protocol InterQJournalProtocol
+ha.service.protocol HAServiceProtocol zkfc.protocol ZKFCProtocol
+refresh.policy.protocol RefreshAuthorizationPolicyProtocol
+refresh.user.mappings.protocol RefreshUserMappingsProtocol
+reconfiguration.protocol ReconfigurationProtocol
+"""
+KEYS: Final = dict(zip(_NAMES.split()[1::2], _NAMES.split()[::2], strict=True))
 """Of Hadoop's protocols; our own have none and are left to the table of rights."""
 
 
@@ -39,7 +35,7 @@ async def acl_refusal(
         return None
 
     def text(kind: str, default: str) -> str:
-        return policy.get(f"{key}.{kind}", policy.get(f"{_DEFAULT}.{kind}", default))
+        return policy.get(f"security.{key}.{kind}", policy.get(f"{_DEFAULT}.{kind}", default))
 
     users, blocked = AccessList.parse(text("acl", "*")), AccessList.parse(text("acl.blocked", ""))
     if not await users.admits(user, groups_of) or await blocked.admits(user, groups_of):

@@ -265,8 +265,9 @@ def test_mangled_tokens_prove_nothing(realm: Kdc, count: int) -> None:
             fresh.step(b"")
             with pytest.raises(SaslFailure):
                 fresh.step(sent[2])
-        with pytest.raises(SaslFailure):
-            server.unwrap(mangled(wrapped, rng) + b"\0")
+        if (token := mangled(wrapped, rng) + b"\0") != wrapped:
+            with pytest.raises(SaslFailure):
+                server.unwrap(token)
 
 
 def test_responses_are_not_agreed_on_too_early(realm: Kdc) -> None:

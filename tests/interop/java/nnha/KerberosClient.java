@@ -9,6 +9,7 @@ import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.util.Tool;
 
 /** Users with tickets, by their keytabs, and one that writes until it is asked to end. */
 public final class KerberosClient {
@@ -35,6 +36,14 @@ public final class KerberosClient {
     UserGroupInformation.setConfiguration(conf);
     PrivilegedExceptionAction<FileSystem> opening = () -> FileSystem.newInstance(conf);
     return UserGroupInformation.createRemoteUser(name).doAs(opening);
+  }
+
+  /** Runs a command as a user; returns how it ends. */
+  public int runAs(Tool tool, String[] words, String principal, String keytab) throws Exception {
+    UserGroupInformation user =
+        UserGroupInformation.loginUserFromKeytabAndReturnUGI(principal, keytab);
+    PrivilegedExceptionAction<Integer> running = () -> tool.run(words);
+    return user.doAs(running);
   }
 
   public void begin(FileSystem files, String folder) {
