@@ -64,7 +64,7 @@ class TokenLogins:
         except FsError as refusal:
             raise _failure(refusal) from refusal
         real = token.real_user if token.real_user != token.owner else ""
-        return self.short_name(token.owner), real and self.short_name(real)
+        return self.short_name(token.owner), self.short_name(real)
 
     def _password(self, name: str) -> bytes:
         secrets = self.secrets()

@@ -216,6 +216,25 @@ CORES: Final[dict[str, Core]] = {
         ("tests/ha/conf",),
         NO_WORLDS,
     ),
+    "tokens": Core(
+        (
+            "ha/security/sasl/digest_md5.py",
+            "ha/security/sasl/message_layer.py",
+            "hadoop/webhdfs/token_text.py",
+            "namenode_sim/client_protocol/tokens/calls.py",
+            "namenode_sim/client_protocol/tokens/secret_manager.py",
+            "namenode_sim/token_login.py",
+        ),
+        (
+            "tests/ha/security/sasl",
+            "tests/namenode_sim/client_protocol/test_token_limits.py",
+            "tests/namenode_sim/client_protocol/test_tokens.py",
+            "tests/namenode_sim/process/test_token_login.py",
+            "tests/namenode_sim/webhdfs/test_operations.py",
+            "tests/hadoop/test_webhdfs_token_text.py",
+        ),
+        NO_WORLDS,
+    ),
     "pages": Core(
         (
             "ha/daemon/http/hosts.py",

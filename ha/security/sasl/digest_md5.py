@@ -113,10 +113,9 @@ def _expect(found: Mapping[str, str], name: str, wanted: str) -> None:
 def _peer_buffer(found: Mapping[str, str]) -> int:
     """Return how long a protected token the peer takes."""
     text = found.get("maxbuf", str(_BUFFER_BYTES))
-    size = int(text) if text.isdecimal() and len(text) < 9 else 0
-    if not MIN_BUFFER_BYTES <= size <= _MOST_BUFFER_BYTES:
+    if not text.isdecimal() or not MIN_BUFFER_BYTES <= int(text) <= _MOST_BUFFER_BYTES:
         raise SaslFailure(f"a buffer of {text[:20]} bytes")
-    return size
+    return int(text)
 
 
 def _choices(text: str) -> list[str]:

@@ -21,7 +21,8 @@ MIN_BUFFER_BYTES: Final = 1024
 _MAC_BYTES: Final = 10
 _TYPE: Final = b"\x00\x01"
 _TAIL_BYTES: Final = 6
-_BLOCK_BYTES: Final = 8
+_MOST_ADDED_BYTES: Final = 26
+"""To a text, as the JDK has it: MAC, tail, what fills a block, and two more."""
 _NUMBERS: Final = 1 << 32
 _DIRECTIONS: Final = ("client-to-server", "server-to-client")
 
@@ -38,7 +39,7 @@ class _Ciphering(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DigestCipher:
-    """A cipher by the RFC's name; ``block_bytes`` is 1 where nothing is filled up."""
+    """A cipher by the RFC's name; ``block_bytes`` is 0 where nothing is filled up."""
 
     start: Callable[[bytes], _Ciphering]
     block_bytes: int
@@ -48,20 +49,20 @@ def _rc4(key: bytes) -> _Ciphering:
     return Cipher(ARC4(key), None)
 
 
-def _spread(key: bytes) -> bytes:
-    """Return 56 bits as eight bytes, each with room for the parity that nothing checks."""
-    number = int.from_bytes(key, "big")
-    return bytes((number >> shift & 0x7F) << 1 for shift in range(49, -7, -7))
+def _spread(number: int) -> bytes:
+    """Return the last 56 bits as eight bytes, each with room for the parity that nothing checks."""
+    return bytes((number >> 7 * place & 0x7F) << 1 for place in range(7, -1, -1))
 
 
 def _triple_des(key: bytes) -> _Ciphering:
-    first, second = _spread(key[:7]), _spread(key[7:14])
+    number = int.from_bytes(key[:14], "big")
+    first, second = _spread(number >> 56), _spread(number)
     return Cipher(TripleDES(first + second + first), modes.CBC(key[8:]))
 
 
 CIPHERS: Final[Mapping[str, DigestCipher]] = {
-    "3des": DigestCipher(_triple_des, _BLOCK_BYTES),
-    "rc4": DigestCipher(_rc4, 1),
+    "3des": DigestCipher(_triple_des, 8),
+    "rc4": DigestCipher(_rc4, 0),
 }
 """The JDK offers des, rc4-56 and rc4-40, too: keys that anybody finds by trying them all."""
 
@@ -93,17 +94,20 @@ class DigestLayer:
     __slots__ = ("_block", "_from_peer", "_max_plain", "_received", "_sent", "_signing", "_to_peer",
                  "_verifying")  # fmt: skip
 
-    def __init__(self, keys: Keys, cipher: DigestCipher | None, buffer_bytes: int) -> None:
+    def __init__(
+        self, keys: Keys, cipher: DigestCipher | None, buffer_bytes: int, first: int = 0
+    ) -> None:
+        """Begin with the number ``first`` in both directions."""
         self._signing = keys.signing(own=True)
         self._verifying = keys.signing(own=False)
         self._to_peer = self._from_peer = None
-        self._block = 1
+        self._block = 0
         if cipher is not None:
             self._block = cipher.block_bytes
             self._to_peer = cipher.start(keys.sealing(own=True)).encryptor()
             self._from_peer = cipher.start(keys.sealing(own=False)).decryptor()
-        self._sent = self._received = 0
-        self._max_plain = buffer_bytes - _TAIL_BYTES - _MAC_BYTES - 2 * _BLOCK_BYTES
+        self._sent = self._received = first
+        self._max_plain = buffer_bytes - _MOST_ADDED_BYTES
 
     @property
     def max_plain_bytes(self) -> int:
@@ -118,7 +122,7 @@ class DigestLayer:
         if self._to_peer is None:
             return data + mac + _TYPE + number
         fill = 0
-        if self._block > 1:
+        if self._block:
             fill = self._block - (len(data) + _MAC_BYTES) % self._block
         return self._to_peer.update(data + bytes((fill,)) * fill + mac) + _TYPE + number
 
@@ -130,15 +134,13 @@ class DigestLayer:
         """
         body, tail = token[:-_TAIL_BYTES], token[-_TAIL_BYTES:]
         number = self._received.to_bytes(4, "big")
-        if tail != _TYPE + number or len(body) < _MAC_BYTES or len(body) % self._block:
+        if tail != _TYPE + number:
             raise SaslFailure("a token that is not the next one")
         if self._from_peer is not None:
             body = self._from_peer.update(body)
         text, mac = body[:-_MAC_BYTES], body[-_MAC_BYTES:]
-        if self._block > 1:
-            fill = text[-1] if text else 0
-            whole = 0 < fill <= self._block and text.endswith(bytes((fill,)) * fill)
-            text = text[:-fill] if whole else b""
+        if self._block and text:
+            text = text[: len(text) - text[-1]]  # what fills the last block says how long it is
         expected = hmac.digest(self._verifying, number + text, "md5")[:_MAC_BYTES]
         if not hmac.compare_digest(mac, expected):
             raise SaslFailure("a token that was altered")

@@ -10,7 +10,6 @@ See docs/reference/delegation-tokens.md.
 import hmac
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 from ha.rpc.java_names import INVALID_TOKEN
@@ -73,9 +72,15 @@ def as_text(token: DelegationTokenIdentifier) -> str:
     )
 
 
-def signed(identifier: bytes, key: DelegationKey) -> bytes:
+def signed(identifier: bytes, secret: bytes) -> bytes:
     """Return the password of a token."""
-    return hmac.digest(key.key or b"", identifier, "sha1")
+    return hmac.digest(secret, identifier, "sha1")
+
+
+def _secret(secrets: Secrets, token: DelegationTokenIdentifier) -> bytes:
+    """Return the bytes of a token's key; none where it is not known, or is Java's null."""
+    key = secrets.keys.get(token.master_key_id)
+    return b"" if key is None else key.key or b""
 
 
 def issue(
@@ -96,7 +101,7 @@ def issue(
             f"{wanted.owner} has {MAX_OF_OWNER} delegation tokens that have not ended. Cancel "
             "those that are not needed any more."
         )
-    key, made = _current_key(secrets, now_ms, rules, random)
+    key_id, secret, made = _current_key(secrets, now_ms, rules, random)
     token = DelegationTokenIdentifier(
         owner=wanted.owner,
         renewer=wanted.renewer,
@@ -104,43 +109,42 @@ def issue(
         issue_date=now_ms,
         max_date=now_ms + rules.lifetime_ms,
         sequence_number=secrets.token_sequence_number + 1,
-        master_key_id=key.key_id,
+        master_key_id=key_id,
     )
     identifier = TOKEN.write(token)
     if len(identifier) > MAX_IDENTIFIER_BYTES:
         raise io_error("the names of the token's owner and renewer are too long")
     op = ops.GetDelegationToken(token, min(token.max_date, now_ms + rules.renewal_ms))
-    return (*made, op), Shown(identifier, signed(identifier, key))
+    return (*made, op), Shown(identifier, signed(identifier, secret))
 
 
 def _current_key(
     secrets: Secrets, now_ms: int, rules: TokenRules, random: Callable[[int], bytes]
-) -> tuple[DelegationKey, tuple[ops.Op, ...]]:
-    """Return the key that signs now, with the edit that makes it if it is new.
+) -> tuple[int, bytes, tuple[ops.Op, ...]]:
+    """Return the id and the bytes of the key that signs now, and the edit that makes a new one.
 
     Clocks are set back: what counts is the time that has passed since, whatever its sign.
     """
     lasts = rules.key_ms + rules.lifetime_ms
     key = secrets.keys.get(secrets.current_key_id)
     if key is not None and key.key and abs(now_ms - (key.expiry_date - lasts)) < rules.key_ms:
-        return key, ()
-    new = DelegationKey(secrets.current_key_id + 1, now_ms + lasts, random(_KEY_BYTES))
-    return new, (ops.UpdateMasterKey(new),)
+        return key.key_id, key.key, ()
+    key_id, secret = secrets.current_key_id + 1, random(_KEY_BYTES)
+    return key_id, secret, (ops.UpdateMasterKey(DelegationKey(key_id, now_ms + lasts, secret)),)
 
 
 def password_of(secrets: Secrets, identifier: bytes, now_ms: int) -> bytes:
     """Return the password of a token that is good now; raise FsError (InvalidToken)."""
     token = read_identifier(identifier)
-    key = secrets.keys.get(token.master_key_id)
-    expiry = secrets.tokens.get(token)
-    if expiry is None or key is None or not key.key or not token.owner:
+    secret, expiry = _secret(secrets, token), secrets.tokens.get(token)
+    if expiry is None or not secret or not token.owner:
         raise invalid(f"token {as_text(token)} can't be found in cache")
     if expiry < now_ms:
         raise invalid(
-            f"token {as_text(token)} is expired, current time: {_when(now_ms)} "
-            f"expected renewal time: {_when(expiry)}"
+            f"token {as_text(token)} is expired, current time: {now_ms} "
+            f"expected renewal time: {expiry}"
         )
-    return signed(identifier, key)
+    return signed(identifier, secret)
 
 
 def renew(
@@ -156,7 +160,7 @@ def renew(
     if token.max_date < now_ms:
         raise invalid(
             f"{renewer} tried to renew an expired token {said} max expiration date: "
-            f"{_when(token.max_date)} currentTime: {_when(now_ms)}"
+            f"{token.max_date} currentTime: {now_ms}"
         )
     if not token.renewer:
         raise denied(f"{renewer} tried to renew a token {said} without a renewer")
@@ -164,13 +168,13 @@ def renew(
         raise denied(
             f"{renewer} tries to renew a token {said} with non-matching renewer {token.renewer}"
         )
-    key = secrets.keys.get(token.master_key_id)
-    if key is None or not key.key:
+    secret = _secret(secrets, token)
+    if not secret:
         raise invalid(
             f"Unable to find master key for keyId={token.master_key_id} from cache. Failed to "
             f"renew an unexpired token {said} with sequenceNumber={token.sequence_number}"
         )
-    if not hmac.compare_digest(signed(shown.identifier, key), shown.password):
+    if not hmac.compare_digest(signed(shown.identifier, secret), shown.password):
         raise denied(f"{renewer} is trying to renew a token {said} with wrong password")
     if token not in secrets.tokens:
         raise invalid(f"Renewal request for unknown token {said}")
@@ -203,10 +207,3 @@ def expired(secrets: Secrets, now_ms: int) -> Iterator[ops.CancelDelegationToken
 def short_name(name: str) -> str:
     """Return the first part of a principal; of a user's name the whole."""
     return name.partition("@")[0].partition("/")[0]
-
-
-def _when(ms: int) -> str:
-    try:
-        return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
-    except (ValueError, OverflowError, OSError):
-        return str(ms)

@@ -15,11 +15,18 @@ from ha.rpc.java_names import CLIENT_PROTOCOL
 from ha.rpc.proto.rpc_header_pb2 import IpcConnectionContextProto, RpcSaslProto
 from ha.rpc.server import RpcServer
 from ha.security.access_control import AccessControl
+from ha.security.caller import Method
+from ha.security.kerberos.admission import Admission
+from ha.security.kerberos.auth_to_local import parse_rules
+from ha.security.kerberos.own import OwnKerberos, log_in
 from ha.security.sasl.digest_md5 import RPC_REALM, RPC_URI, DigestInitiator, Service
-from ha.security.sasl.mechanism import Agreed, Layer, Protection
+from ha.security.sasl.mechanism import Agreed, Challenge, Layer, Protection, SaslFailure
+from ha.security.sasl.way import Way
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import FsPermissionProto, TokenProto
 from namenode_sim.client_protocol.words.model import Settings, TokenRules
+from namenode_sim.edits.admin_codec import TOKEN
+from namenode_sim.edits.values import DelegationTokenIdentifier
 from namenode_sim.namespace.state import Secrets
 from namenode_sim.token_login import TokenLogins, offer_tokens
 from tests.ha.rpc.test_tls import Unwritten
@@ -215,3 +222,47 @@ async def test_who_has_only_tokens_for_others_goes_on_without(scene: Scene) -> N
         client.send(packets.encode_sasl_request(S(state=S.INITIATE, auths=[offered[1]])))
         client.greet("alice")
         assert "alice" in (await client.answer()).message  # the kernel knows better, as ever
+
+
+async def test_with_kerberos_tokens_come_before_tickets_and_names_have_its_rules() -> None:
+    rules = parse_rules("RULE:[2:$1-$2](svc-.*)s/svc-/s-/ DEFAULT", "hadoop", "R")
+    none = Admission()
+    tickets = Way(Method.KERBEROS, "GSSAPI", "nn", "h", lambda: pytest.fail("made"), none.user_of)
+    access = AccessControl(Mode.AUTO, target="t", audit=Unwritten(), own_uid=1)
+    access.ways, access.admission = (tickets,), Admission(rules)
+    wanted = (Protection.PRIVACY, Protection.INTEGRITY)
+    log_in(OwnKerberos("nn/h@R", None, rules, wanted, ()))
+    try:
+        offer_tokens(access, lambda: None)
+    finally:
+        log_in(None)
+    tokens, second = list(access.ways)
+    assert second is tickets
+    assert access.admission.rules is rules
+    assert (tokens.method, tokens.mechanism, tokens.protocol, tokens.server_id) == (
+        Method.TOKEN, "DIGEST-MD5", "", "default",
+    )  # fmt: skip
+    assert tokens.speaks_first
+    assert not tokens.in_thread, "the namespace is the loop's"
+    challenge = tokens.make().step(b"")
+    assert isinstance(challenge, Challenge)
+    assert b'qop="auth-conf,auth-int"' in challenge.token
+
+    def name(owner: str, real_user: str) -> str:
+        token = DelegationTokenIdentifier(owner, "", real_user, 1, 2, 3, 4)
+        return b64encode(TOKEN.write(token)).decode()
+
+    assert tokens.user_of(name("svc/h@R", "")) == ("s-h", "")
+    assert tokens.user_of(name("alice", "livy@R")) == ("alice", "livy")
+    with pytest.raises(SaslFailure):
+        tokens.user_of(name("alice@ELSEWHERE", ""))
+
+
+def test_lists_of_the_operator_stay_when_tokens_are_offered() -> None:
+    access = AccessControl(Mode.AUTO, target="t", audit=Unwritten(), own_uid=1)
+    offer_tokens(access, lambda: None)
+    assert access.admission == Admission()
+    mine = Admission(own="hdfs")
+    access.admission = mine
+    offer_tokens(access, lambda: None)
+    assert access.admission is mine

@@ -17,6 +17,7 @@ from ha.security.sasl.digest_md5 import (
     directives,
 )
 from ha.security.sasl.mechanism import Agreed, Challenge, Layer, Protection, Proven, SaslFailure
+from ha.security.sasl.message_layer import DigestLayer, Keys
 
 AUTH, INTEGRITY, PRIVACY = Protection
 ALL = (PRIVACY, INTEGRITY, AUTH)
@@ -134,6 +135,15 @@ def test_a_token_that_is_altered_repeated_or_left_out_is_refused(
         server.unwrap(client.wrap(b"next"))
 
 
+def test_numbers_of_tokens_begin_again_after_the_last() -> None:
+    client, server = (
+        DigestLayer(Keys(b"secret", is_server=is_server), None, 65536, first=2**32 - 1)
+        for is_server in (False, True)
+    )
+    for text in (b"the last", b"the first"):
+        assert server.unwrap(client.wrap(text)) == text
+
+
 def test_one_side_does_not_take_its_own_tokens() -> None:
     client, _ = layers(INTEGRITY)
     with pytest.raises(SaslFailure):
@@ -176,6 +186,7 @@ WRONG: dict[str, tuple[bytes, bytes]] = {
     "a buffer of nothing": (b"maxbuf=65536", b"maxbuf=16"),
     "a buffer beyond the RFC": (b"maxbuf=65536", b"maxbuf=16777216"),
     "a buffer that is no number": (b"maxbuf=65536", b"maxbuf=-1"),
+    "a buffer in letters": (b"maxbuf=65536", b"maxbuf=64k"),
     "a buffer of very many digits": (b"maxbuf=65536", b"maxbuf=" + b"9" * 3000),
     "a directive twice": (b"charset=utf-8", b"charset=utf-8,charset=utf-8"),
     "a directive twice in other letters": (b"charset=utf-8", b"charset=utf-8,Charset=utf-8"),
