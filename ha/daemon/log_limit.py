@@ -37,7 +37,9 @@ MAX_NAME_CHARACTERS: Final = 100
 MAX_TRACEBACK_CHARACTERS: Final = 8000
 CALLER_FIELDS: Final = ("uid", "caller", "peer", "host", "asked_by")
 """The first that a line has names its caller."""
+_AUDIT: Final = ("audit", "audit.hadoop")
 _MINUTE_SECONDS: Final = 60.0
+_SLACK_SECONDS: Final = 0.1
 _OTHERS: Final = "others"
 _MOST_OF: Final = {"user": MAX_NAME_CHARACTERS, "exception": MAX_TRACEBACK_CHARACTERS}
 
@@ -50,13 +52,10 @@ class LineLimit:
     """Drops lines beyond those of a minute, and says afterwards how many they were."""
 
     def __init__(
-        self,
-        clock: Callable[[], float] = time.monotonic,
-        later: Later = call_later,
+        self, clock: Callable[[], float] = time.monotonic, later: Later = call_later
     ) -> None:
         """Call ``later`` with the seconds until what was dropped is to be said, and how."""
-        self._clock = clock
-        self._later = later
+        self._clock, self._later = clock, later
         self._lock = threading.Lock()
         self._began = -_MINUTE_SECONDS
         self._lines: Counter[Hashable] = Counter()
@@ -76,7 +75,7 @@ class LineLimit:
         Audit lines are bounded by caller (``ha.security.audit_rate``), and not here.
         """
         name = str(event["event"])
-        if name.startswith("audit"):
+        if name in _AUDIT:
             return event
         limits: tuple[tuple[Hashable, int], ...] = ()
         if (caller := caller_in(event)) is not None:
@@ -92,8 +91,12 @@ class LineLimit:
         """Log how many lines were dropped, if their minute is over."""
         now = self._clock()
         with self._lock:
-            seconds = round(now - self._began)
-            dropped = self._begin_minute(now)
+            if now - self._began < _MINUTE_SECONDS:
+                return
+            seconds, dropped = round(now - self._began), self._dropped
+            self._began, self._dropped = now, Counter()
+            self._lines.clear()
+            self._callers.clear()
         for name, lines in dropped.items():
             log.warning("log.lines_dropped", of=name, lines=lines, seconds=seconds)
 
@@ -116,18 +119,8 @@ class LineLimit:
             left = self._began + _MINUTE_SECONDS - self._clock()
         DROPPED.labels(name).inc()
         if is_first:
-            self._later(left, self.say)
+            self._later(left + _SLACK_SECONDS, self.say)
         return False
-
-    def _begin_minute(self, now: float) -> Counter[str]:
-        """Return what was dropped in the minute that is over; nothing while it runs."""
-        if now - self._began < _MINUTE_SECONDS:
-            return Counter()
-        dropped, self._dropped = self._dropped, Counter()
-        self._began = now
-        self._lines.clear()
-        self._callers.clear()
-        return dropped
 
 
 def caller_in(event: MutableMapping[str, Any]) -> Hashable:

@@ -31,7 +31,8 @@ def append(path: Path, lines: Sequence[str]) -> None:
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(path, flags, 0o640)
     try:
-        os.write(descriptor, data)
+        while data:
+            data = data[os.write(descriptor, data) :]
     finally:
         os.close(descriptor)
 

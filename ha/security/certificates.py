@@ -306,11 +306,7 @@ def _host(host: str) -> x509.GeneralName:
 
 @contextmanager
 def _readable(what: str) -> Iterator[None]:
-    """Turn whatever is raised inside into ``BadCertificate``.
-
-    The library reads parts late, and for odd ones (a name of an unknown kind, an extension twice,
-    a version of the future) it has exceptions that have nothing in common.
-    """
+    """Turn what is raised into ``BadCertificate``: the library has errors of many kinds."""
     try:
         yield
     except BadCertificate:

@@ -154,9 +154,7 @@ class TlsFiles:
     def leaf(self, shown: bytes) -> certificates.Leaf | str:
         """Return a certificate's contents, or why it does not count; looked at once.
 
-        Each must be signed by an authority of ours itself.  Not every library of TLS is as strict:
-        gRPC's takes one of an intermediate that an authority with pathlen:0 has signed, and one
-        whose authority was taken away since, if a session is resumed.
+        Each must be signed by an authority of ours itself: gRPC takes one of an intermediate, too.
         """
         authorities = self._material.authorities
         found = self._parsed.get((shown, authorities))

@@ -29,7 +29,7 @@ def client_routes(
         return (fsck,)
     at, more = place.address, conf.get(keys.WEB_HOSTS)
     webhdfs = WebHdfsRoutes(
-        protocol=service.protocol(),
+        protocol=service.protocol("webhdfs"),
         scene=service.scene,
         access=access,
         names=allowed_hosts(at.http.host, socket.gethostname(), [*more, at.rpc.host]),

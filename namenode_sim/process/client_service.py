@@ -22,6 +22,7 @@ from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import datanode_protocol_pb2 as datanodes
 from hadoop.proto.hdfs_types_pb2 import HAServiceStateProto
 from journal.model import LAYOUT_VERSION, TxId
+from namenode_sim.client_audit import Watch, unwatched
 from namenode_sim.client_protocol import table
 from namenode_sim.client_protocol.open_files.block_recovery import commit_block_synchronization
 from namenode_sim.client_protocol.open_files.lease_calls import due_files, release_due
@@ -107,6 +108,7 @@ class ClientService:
     save: Save = _no_image_to_save
     upgrade_pending: Callable[[], bool] = bool
     refresh_nodes: Callable[[], Awaitable[None]] = partial(asyncio.sleep, 0)
+    watch: Watch = unwatched
     layout: int = LAYOUT_VERSION
     leases: LeaseTimes = field(default_factory=LeaseTimes)
     host: str = "localhost"
@@ -118,7 +120,7 @@ class ClientService:
     def __post_init__(self) -> None:
         self._answers = Answers(self.log, self.namespace)
 
-    def protocol(self) -> RpcProtocol:
+    def protocol(self, proto: str = "rpc") -> RpcProtocol:
         methods = {
             name: self._served(name, partial(self._read, answer), writes=False)
             for name, answer in table.READS.items()
@@ -139,7 +141,7 @@ class ClientService:
             "getSnapshotDiffReportListing": partial(self._in_steps, snapshot_diffs.listing),
         }
         methods |= {name: Method(table.request_of(name), call) for name, call in others.items()}
-        return RpcProtocol(CLIENT_PROTOCOL, methods)
+        return self.watch(RpcProtocol(CLIENT_PROTOCOL, methods), proto)
 
     def admin(self) -> AdminService:
         return AdminService(

@@ -26,6 +26,7 @@ from ha.security.access_control import AccessControl
 from ha.service.ha_service import ha_service_protocol
 from journal.model import TxId
 from namenode_sim.checkpoint.on_request import SaveOnRequest
+from namenode_sim.client_audit import client_audit
 from namenode_sim.datanode_protocol.keeper import Keeper
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.image.load_progress import LoadProgress
@@ -352,6 +353,7 @@ def _client_service(
         roll=namenode.roll_edits,
         save=images.save,
         upgrade_pending=lambda: storage.upgrade_pending,
+        watch=client_audit(conf, namenode.namespace),
         layout=storage.namespace_info.edits_layout,
     )
     namenode.listen_for_roles(

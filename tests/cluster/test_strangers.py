@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from urllib.request import urlopen
 
 import pytest
 from google.protobuf.message import Message
@@ -45,7 +46,12 @@ SECONDS = 30.0
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with open_cluster(tmp_path_factory.mktemp("strangers"), datanodes=1) as local:
+    folder = tmp_path_factory.mktemp("strangers")
+    more = {
+        "nnha.audit.client": str(folder / "calls.log"),
+        "hadoop.caller.context.enabled": "true",
+    }
+    with open_cluster(folder / "cluster", datanodes=1, more_keys=more) as local:
         local.up()
         yield local
         local.down()
@@ -151,6 +157,38 @@ def test_a_breadcrumb_of_a_stranger_has_no_foreign_process_asked_or_killed(
     assert cluster.active_namenodes() == [active]
     told = [one for one in findings(cluster) if one["check"] == "breadcrumb"]
     assert [one["verdict"] for one in told] == ["ok"], "the new active has written its own"
+
+
+def test_each_call_of_a_client_has_a_line(cluster: Cluster) -> None:
+    """Ask over RPC and WebHDFS, as who may and as a stranger, who gives itself an odd context."""
+    audit = cluster.layout.directory.parent / "calls.log"
+    nnha(cluster, "fs", "mkdir", "/calls")
+    nnha(cluster, "fs", "chmod", "700", "/calls")
+    ports = cluster.layout.namenodes[cluster.wait_for_active()]
+    with stranger(ports.rpc) as port:
+        request = calls.GetFileInfoRequestProto(src="/calls/x\tip=/1")
+        said = asyncio.run(
+            refusal_of(port, CLIENT_PROTOCOL, str(STRANGER), "getFileInfo", request, "a\tb")
+        )
+        assert said.startswith("Permission denied: user=1234, access=EXECUTE")
+    with urlopen(f"http://127.0.0.1:{ports.http}/webhdfs/v1/calls?op=LISTSTATUS", timeout=SECONDS):
+        pass
+    expected = [
+        "allowed=true\tugi=root (auth:SIMPLE)\tip=/127.0.0.1\tcmd=mkdirs\tsrc=/calls\tdst=null\t"
+        "perm=root:supergroup:rwxr-xr-x\tproto=rpc",
+        "allowed=true\tugi=root (auth:SIMPLE)\tip=/127.0.0.1\tcmd=setPermission\tsrc=/calls\t"
+        "dst=null\tperm=root:supergroup:rwx------\tproto=rpc",
+        "allowed=false\tugi=1234 (auth:SIMPLE)\tip=/127.0.0.1\tcmd=getfileinfo\t"
+        r"src=/calls/x\tip=/1" "\tdst=null\tperm=null\tproto=rpc\tcallerContext=" r"a\tb",
+        "allowed=true\tugi=root (auth:SIMPLE)\tip=/127.0.0.1\tcmd=listStatus\tsrc=/calls\t"
+        "dst=null\tperm=null\tproto=webhdfs",
+    ]  # fmt: skip
+
+    def lacking() -> list[str]:
+        lines = {line.partition("audit: ")[2] for line in audit.read_text().splitlines()}
+        return [line for line in expected if line not in lines]
+
+    wait_until(lambda: not lacking(), what="lines of calls", deadline_seconds=SECONDS)
 
 
 CALLS: dict[str, tuple[str, str, str, Message, str]] = {

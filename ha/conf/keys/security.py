@@ -5,7 +5,7 @@ from typing import Final
 
 from ha.conf.errors import BadValue
 from ha.conf.keys.key import Key, Scope
-from ha.conf.keys.units import duration, flag, optional_text, text
+from ha.conf.keys.units import duration, flag, optional_text, text, whole, words
 
 _G, _NN = Scope.GLOBAL, Scope.NAMENODE
 _ms = duration("ms", zero=False)
@@ -78,6 +78,23 @@ AUDIT_FILE = Key(
     _G,
     "a file to which each daemon of this host appends its audit lines; unset: to its log alone",
 )
+AUDIT_CLIENT = Key(
+    "nnha.audit.client", optional_text, "", _G,
+    "a file to which a NameNode appends a line of each client call, as FSNamesystem.audit; unset: "
+    "none is written, as by Hadoop's own log4j.properties",
+)  # fmt: skip
+AUDIT_LEFT_OUT = Key(
+    "dfs.namenode.audit.log.debug.cmdlist", words, "", _G,
+    "commands of which nnha.audit.client gets no line, comma separated: getfileinfo, open, ...",
+)  # fmt: skip
+CALLER_CONTEXT = Key(
+    "hadoop.caller.context.enabled", flag, "false", _G,
+    "whether lines of nnha.audit.client have what callers say of why they call",
+)  # fmt: skip
+CALLER_CONTEXT_SIZE = Key(
+    "hadoop.caller.context.max.size", whole(at_least=1), "128", _G,
+    "how many characters of it; more than 200 are never kept",
+)  # fmt: skip
 
 TLS_DIR = Key(
     "nnha.security.tls.dir",

@@ -49,7 +49,6 @@ _REASONS: Mapping[str, str] = {
         dfs.client.failover.sleep.max.millis dfs.client.read.shortcircuit
         dfs.client.retry.policy.enabled dfs.client.retry.policy.spec dfs.client.socket-timeout
         dfs.client.use.datanode.hostname dfs.domain.socket.path dfs.user.home.dir.prefix
-        hadoop.caller.context.enabled
         io.compression.codecs io.serializations ipc.client.connection.maxidletime
         ipc.client.fallback-to-simple-auth-allowed ipc.client.idlethreshold ipc.client.kill.max""",
     _NO_HTTPS: """
@@ -65,6 +64,12 @@ _REASONS: Mapping[str, str] = {
         dfs.web.authentication.kerberos.keytab dfs.web.authentication.kerberos.principal""",
     "nnha reads passwords from the files that its own keys name with @": """
         hadoop.security.credential.provider.path""",
+    "nnha.audit.client is always written by a thread of its own": """
+        dfs.namenode.audit.log.async dfs.namenode.audit.log.async.blocking
+        dfs.namenode.audit.log.async.buffer.size""",
+    "lines of nnha.audit.client do not have it": """
+        dfs.namenode.audit.log.token.tracking.id dfs.namenode.audit.log.with.remote.port
+        hadoop.caller.context.signature.max.size""",
     "it names Java classes; nnha.audit.format and nnha.audit.file set nnha's audit log": """
         dfs.namenode.audit.loggers""",
     _ONE_LOOP: """

@@ -153,8 +153,7 @@ def zkfc(  # noqa: PLR0913 - its options
                     with process_format_zk.audited(conf, "zkfc --clear-zk", zookeeper):
                         await process_format_zk.clear_zookeeper(zookeeper, consent)
                 case [False, False, True]:
-                    nodes = namenodes(conf, nameservice_of(conf))
-                    await process_format_zk.check_zookeeper(_zookeeper_alone(conf), nodes)
+                    await process_format_zk.check_zookeeper(_zookeeper_alone(conf), _nodes(conf))
                 case [False, False, False]:
                     await _serve(conf, *_checked_settings(conf), stop, ticket, note)
                 case _:
@@ -198,6 +197,10 @@ def _checked_settings(conf: Configuration) -> tuple[settings_settings.ZkfcSettin
 
 def _door(conf: Configuration, key: Key[Any], own: NameNodeAddress) -> Door:
     return required_door(conf, key, nameservice=own.nameservice, namenode=own.namenode)
+
+
+def _nodes(conf: Configuration) -> Sequence[NameNodeAddress]:
+    return namenodes(conf, nameservice_of(conf))
 
 
 def _zookeeper_alone(conf: Configuration, *, making: bool = False) -> ZooKeeperSettings:

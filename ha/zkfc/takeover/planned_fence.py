@@ -22,10 +22,7 @@ def target_at(node: NameNodeAddress) -> Target:
 
 
 def left_alone(breadcrumb: bytes, nodes: Iterable[NameNodeAddress]) -> str:
-    """Return what a takeover leaves alone of a breadcrumb that others could have written.
-
-    Empty: nothing, as it names one of these NameNodes where the configuration has it.
-    """
+    """Return why a takeover leaves alone what a breadcrumb of others names; empty: it does not."""
     try:
         info = decode(breadcrumb)
     except BadBreadcrumb as bad:

@@ -71,6 +71,7 @@ def _forwarders(processes: Path, ports: set[int]) -> Iterator[tuple[str, int, in
         needed = FORWARDS.get(name)
         if needed is None or uid not in (0, os.geteuid()) or not re.search(needed, line):
             continue
-        named = (port for port in sorted(ports) if re.search(rf"(?<![\d.]){port}(?![\d.])", line))
-        if port := next(named, 0):
-            yield name, int(folder.name), uid, port
+        for port in sorted(ports):
+            if re.search(rf"(?<![\d.]){port}(?![\d.])", line):
+                yield name, int(folder.name), uid, port
+                break
