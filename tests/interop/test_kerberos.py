@@ -2,7 +2,10 @@
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from py4j.protocol import Py4JJavaError
@@ -124,6 +127,42 @@ def test_nothing_is_lost_when_the_active_is_killed(ours: OurCluster, realm: Kdc)
     assert cluster.active_namenodes() != [active]
     cluster.start(active)
     cluster.wait_for_active()
+
+
+@pytest.mark.parametrize("protection", ["authentication", "integrity", "privacy"])
+def test_a_job_goes_on_with_a_token_only(
+    ours: OurCluster, realm: Kdc, tmp_path: Path, protection: str
+) -> None:
+    tokens, path = ours.hadoop.compiled("nnha.TokenClient"), ours.hadoop.path
+    conf = ours.configuration({"hadoop.rpc.protection": protection})
+    with closing(opened(ours, realm, "nn/localhost", protection=protection)) as admin:
+        admin.mkdirs(path(f"/jobs/{protection}"))
+        admin.setOwner(path(f"/jobs/{protection}"), "alice", "users")
+    file = str(tmp_path / "token")
+    with closing(opened(ours, realm, "alice", protection=protection)) as alice:
+        token = alice.getDelegationToken(f"bob@{REALM}")
+        tokens.save(conf, token, file)
+        with closing(tokens.open(conf, "job", file)) as job:
+            written = job.create(path(f"/jobs/{protection}/file"))
+            written.writeUTF("by a token")
+            written.close()
+            status = job.getFileStatus(path(f"/jobs/{protection}/file"))
+            assert status.getOwner() == "alice"
+            assert "only with kerberos or web" in refusal(lambda: job.getDelegationToken("bob"))
+            with closing(opened(ours, realm, "bob", protection=protection)) as bob:
+                renewed = bob.getClient().getNamenode().renewDelegationToken(token)
+            assert renewed > time.time() * 1000 + 23 * 3_600_000
+            (active,) = ours.cluster.active_namenodes()
+            if protection == "privacy":
+                ours.cluster.kill(active)
+            assert job.open(path(f"/jobs/{protection}/file")).readUTF() == "by a token"
+            if protection == "privacy":
+                ours.cluster.start(active)
+        alice.getClient().getNamenode().cancelDelegationToken(token)
+    with closing(tokens.open(conf, "job", file)) as late:
+        said = refusal(lambda: late.listStatus(path("/")))
+        assert "InvalidToken" in said
+        assert "can't be found in cache" in said
 
 
 def test_operators_with_tickets_may_what_their_role_may(
