@@ -42,6 +42,12 @@ class _Buffer(c.Structure):
     _fields_ = (("length", c.c_size_t), ("value", _p))
 
 
+class _Given(c.Structure):
+    """The same with bytes of ours, which the library does not keep."""
+
+    _fields_ = (("length", c.c_size_t), ("value", c.c_char_p))
+
+
 class _Oid(c.Structure):
     _fields_ = (("length", _u32), ("elements", _p))
 
@@ -101,9 +107,8 @@ def _status_texts(code: int, kind: int) -> list[str]:
     return [text] if text else []
 
 
-def _given(data: bytes) -> _Buffer:
-    # The bytes live as long as the argument of the caller, which is longer than the call.
-    return _Buffer(len(data), c.cast(c.c_char_p(data), _p))
+def _given(data: bytes) -> _Given:
+    return _Given(len(data), data)
 
 
 def _taken(out: _Buffer) -> bytes:
