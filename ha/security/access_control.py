@@ -303,10 +303,9 @@ class AccessControl:
     def _kind(self, action: Action) -> Action:
         """Return the action if there is such a one: else its names are a stranger's words."""
         known = self.policy.rights.get(action.face)
-        if known is None:
-            return Action("other", "other")
-        is_known = action.name in known or action.name == "connect"
-        return action if is_known else Action(action.face, "other")
+        if known is not None and (action.name in known or action.name == "connect"):
+            return action
+        return Action("other" if known is None else action.face, "other")
 
     def _say_unsaid(self) -> None:
         """Log how many refusals no line has counted; again later if more may come to be said."""

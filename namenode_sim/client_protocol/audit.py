@@ -66,7 +66,7 @@ WORDS: Final[Mapping[str, Words]] = {
 _SILENT: Final = frozenset(
     ["abandonBlock", "complete", "fsync", "addBlock", "recoverLease", "satisfyStoragePolicy"]
 )
-"""Of which a line is written only if they are refused."""
+"""Of these only refusals have a line."""
 _UNCHANGED, _CLEARED = 2**63 - 1, 2**64 - 1
 
 

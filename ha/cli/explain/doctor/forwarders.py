@@ -1,8 +1,7 @@
 """Check of ``nnha doctor``: programs that carry strangers' connections here under a trusted user.
 
-The kernel names the user of the socket at the other end.  What a forwarding program of root carries
-is root's, whoever sent it.  Only those of this machine are seen, by their command lines: not those
-whose rules stand in a file, and nothing that enters a container from outside.
+What a forwarding program of root carries is root's for the kernel.  Those of this machine are seen,
+by their command lines: none whose rules stand in a file, nothing that comes into a container.
 """
 
 import os
