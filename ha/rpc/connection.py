@@ -15,8 +15,8 @@ from ha.rpc.reading_thread import ReadingThread, Since
 from ha.rpc.sasl.negotiation import Proved
 from ha.rpc.session import Event, Greeted, Hangup, Phase, Send, ServerSession
 from ha.security.caller import Caller
+from ha.security.sasl import steps
 from ha.security.sasl.mechanism import Layer, SaslFailure
-from ha.security.sasl.steps import STEPS
 from ha.security.sasl.way import Step
 
 log = structlog.get_logger()
@@ -308,7 +308,7 @@ class ServerConnection(asyncio.Protocol):
                 assert_never(event)
 
     async def _take(self, step: Step) -> None:
-        outcome = await STEPS.take(step)
+        outcome = await steps.take(step)
         if isinstance(outcome, SaslFailure):
             self._owner.access.not_proven(self.caller, step.way.method, str(outcome))
         self._given_back = self._session.answered(outcome)

@@ -10,21 +10,13 @@ See docs/reference/rpc.md#sasl.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import Final
 
 from ha.rpc.java_names import ACCESS_CONTROL
 from ha.rpc.packets import Detail, encode_sasl, parse
 from ha.rpc.proto.rpc_header_pb2 import RpcSaslProto
 from ha.security.caller import Method
-from ha.security.sasl.mechanism import (
-    SASL_EXCEPTION,
-    Acceptor,
-    Challenge,
-    Protection,
-    Proven,
-    SaslFailure,
-)
+from ha.security.sasl.mechanism import SASL_EXCEPTION, Acceptor, Challenge, Proven, SaslFailure
 from ha.security.sasl.way import Step, Way
 
 MAX_ROUNDS: Final = 8
@@ -32,7 +24,6 @@ MAX_ROUNDS: Final = 8
 MAX_TOKEN_BYTES: Final = 65536
 """Of one wrapped piece in either direction, as both sides announce."""
 
-_STATES: Final = RpcSaslProto.SaslState
 _SIMPLE: Final = RpcSaslProto.SaslAuth(method=Method.SIMPLE.name, mechanism="")
 
 
@@ -42,7 +33,6 @@ class Proved:
 
     way: Way
     name: str
-    protection: Protection
     last: bytes
 
 
@@ -56,20 +46,11 @@ class Refused:
     reason: str = ""
 
 
-class _State(Enum):
-    START = auto()
-    OFFERED = auto()
-    STEPPING = auto()
-    CHALLENGED = auto()
-    DONE = auto()
-
-
 class Negotiation:
     """One connection's way to a proven caller."""
 
-    __slots__ = (
-        "_acceptor", "_first", "_rounds", "_simple", "_state", "_way", "_ways", "proven",
-    )  # fmt: skip
+    __slots__ = ("_acceptor", "_first", "_over", "_rounds", "_simple", "_way", "_ways", "proven",
+                 "stepping")  # fmt: skip
 
     def __init__(self, ways: Sequence[Way]) -> None:
         """Offer these ways; without tickets among them also SIMPLE, as the last.
@@ -78,17 +59,15 @@ class Negotiation:
         """
         self._ways = tuple(ways)
         self._simple = all(way.method is Method.TOKEN for way in ways)
-        self._state = _State.START
-        self._first: dict[Way, Acceptor] = {}
+        self._first: dict[Way, Acceptor] | None = None
+        """Of the ways that speak first, once they are offered."""
         self._way: Way | None = None
         self._acceptor: Acceptor | None = None
+        self._over = False
         self._rounds = 0
-        self.proven: Proven | None = None
-
-    @property
-    def stepping(self) -> bool:
+        self.stepping = False
         """Whether the outcome of a step is waited for."""
-        return self._state is _State.STEPPING
+        self.proven: Proven | None = None
 
     def take(self, message: RpcSaslProto) -> bytes | Step | Refused | None:
         """Take the client's next message; return what is to be sent, or done, or why it ends.
@@ -96,75 +75,65 @@ class Negotiation:
         None: the client goes on without a proof, and there is no answer.
         """
         self._rounds += 1
+        state, begun = message.state, self._acceptor is not None
         if self._rounds > MAX_ROUNDS:
             return _failed("too many SASL rounds")
-        state = message.state
         if state == RpcSaslProto.WRAP:
             return _early("Server is not wrapping data")
-        if self._state is _State.DONE:
+        if self._over:
             return _early("Negotiation is already complete")
         if state == RpcSaslProto.NEGOTIATE:
-            if self._state is not _State.START:
+            if begun or self._first is not None:
                 return Refused(ACCESS_CONTROL, "Client already attempted negotiation")
             return self._offer()
-        if state == RpcSaslProto.INITIATE and self._state in (_State.START, _State.OFFERED):
+        if state == RpcSaslProto.INITIATE and not begun:
             return self._initiate(message)
-        if state == RpcSaslProto.RESPONSE and self._state is _State.CHALLENGED:
+        if state == RpcSaslProto.RESPONSE and begun:
             return self._step(message)
-        return _failed(f"Client sent unsupported state {_STATES.Name(state)}")
+        return _failed(f"Client sent unsupported state {RpcSaslProto.SaslState.Name(state)}")
 
     def answered(self, outcome: Challenge | Proven | SaslFailure) -> bytes | Proved | Refused:
         """Take the outcome of a step; return what is to be sent, or why it ends."""
         assert self._way is not None
-        match outcome:
-            case Challenge(token):
-                self._state = _State.CHALLENGED
-                return encode_sasl(RpcSaslProto(state=RpcSaslProto.CHALLENGE, token=token))
-            case Proven():
-                self._state = _State.DONE
-                self.proven = outcome
-                last = RpcSaslProto(state=RpcSaslProto.SUCCESS, token=outcome.token)
-                return Proved(self._way, outcome.name, outcome.protection, encode_sasl(last))
-            case SaslFailure():
-                self._state = _State.DONE
-                return Refused(outcome.java_class, outcome.public, reason=str(outcome))
+        self.stepping = False
+        if isinstance(outcome, Challenge):
+            return encode_sasl(RpcSaslProto(state=RpcSaslProto.CHALLENGE, token=outcome.token))
+        self._over = True
+        if isinstance(outcome, SaslFailure):
+            return Refused(outcome.java_class, outcome.public, reason=str(outcome))
+        self.proven = outcome
+        last = encode_sasl(RpcSaslProto(state=RpcSaslProto.SUCCESS, token=outcome.token))
+        return Proved(self._way, outcome.name, last)
 
     def _offer(self) -> bytes:
-        self._state = _State.OFFERED
-        offered = []
+        self._first, offered = {}, []
         for way in self._ways:
             challenge = None
             if way.speaks_first:
-                acceptor = way.make()
-                said = acceptor.step(b"")
-                assert isinstance(said, Challenge)
-                self._first[way] = acceptor
+                self._first[way] = way.make()
+                said = self._first[way].step(b"")
                 challenge = said.token
             offered.append(_offered(way, challenge))
-        if self._simple:
-            offered.append(_SIMPLE)
-        return encode_sasl(RpcSaslProto(state=RpcSaslProto.NEGOTIATE, auths=offered))
+        auths = [*offered, *([_SIMPLE] if self._simple else [])]
+        return encode_sasl(RpcSaslProto(state=RpcSaslProto.NEGOTIATE, auths=auths))
 
     def _initiate(self, message: RpcSaslProto) -> bytes | Step | Refused | None:
         if len(message.auths) != 1:
             return _failed("Client mechanism is malformed")
         (chosen,) = message.auths
         if self._simple and chosen == _SIMPLE:
-            self._state = _State.DONE
+            self._over = True
             return None
-        for way in self._ways:
-            if _offered(way) == chosen:
-                break
-        else:
-            if self._state is _State.START:
-                return self._offer()
-            # Not what it asked for: that is any text of a stranger's.
-            return Refused(ACCESS_CONTROL, f"{_known(chosen.method)} authentication is not enabled."
-                           f"  Available:{available(self._ways)}")  # fmt: skip
-        if way.speaks_first and way not in self._first:
+        way = next((one for one in self._ways if _offered(one) == chosen), None)
+        if self._first is None and (way is None or way.speaks_first):
             return self._offer()
-        self._way = way
-        self._acceptor = self._first[way] if way.speaks_first else way.make()
+        if way is None:
+            # Not the method as it is written there: that is any text of a stranger's.
+            known = chosen.method if chosen.method in Method.__members__ else "This"
+            text = f"{known} authentication is not enabled.  Available:{available(self._ways)}"
+            return Refused(ACCESS_CONTROL, text)
+        self._way, first = way, self._first or {}
+        self._acceptor = first[way] if way.speaks_first else way.make()
         return self._step(message)
 
     def _step(self, message: RpcSaslProto) -> Step | Refused:
@@ -172,18 +141,15 @@ class Negotiation:
         assert self._acceptor is not None
         if not message.HasField("token"):
             return _failed("Client did not send a token")
-        self._state = _State.STEPPING
+        self.stepping = True
         return Step(self._way, self._acceptor, message.token)
 
 
 def _offered(way: Way, challenge: bytes | None = None) -> RpcSaslProto.SaslAuth:
     return RpcSaslProto.SaslAuth(
-        method=way.method.name,
-        mechanism=way.mechanism,
-        protocol=way.protocol,
-        serverId=way.server_id,
-        challenge=challenge,
-    )
+        method=way.method.name, mechanism=way.mechanism, protocol=way.protocol,
+        serverId=way.server_id, challenge=challenge,
+    )  # fmt: skip
 
 
 def available(ways: Sequence[Way]) -> str:
@@ -199,10 +165,6 @@ def wrapped_token(message: bytes) -> bytes | Refused:
     if not said.HasField("token") or len(said.token) > MAX_TOKEN_BYTES:
         return _failed("Client did not send a token")
     return said.token
-
-
-def _known(method: str) -> str:
-    return method if method in Method.__members__ else "This"
 
 
 def _failed(text: str) -> Refused:

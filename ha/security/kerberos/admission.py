@@ -3,9 +3,10 @@
 Decided once for a connection, at its context; lists of groups and hosts may take a while.
 """
 
-import ipaddress
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Final
 
 from ha.security.caller import Caller, Method, Role
@@ -14,7 +15,6 @@ from ha.security.kerberos.auth_to_local import NameRules, NoShortName
 from ha.security.lists.access_list import NOBODY, AccessList, GroupsOf, groups_here
 from ha.security.lists.proxy_users import impersonation_refusal
 from ha.security.lists.service_acls import KEYS, acl_refusal
-from ha.security.sasl.mechanism import SaslFailure
 
 HOST: Final = "_HOST"
 
@@ -57,16 +57,13 @@ class Admission:
     groups_of: GroupsOf = groups_here
 
     def user_of(self, principal: str) -> tuple[str, str]:
-        """Return the short name of a ticket's principal; raise SaslFailure if it has none."""
+        """Return the short name of a ticket's principal; raise NoShortName."""
         assert self.rules is not None
-        try:
-            return self.rules.short_name(principal), ""
-        except NoShortName as failure:
-            raise SaslFailure(str(failure)) from failure
+        return self.rules.short_name(principal), ""
 
     async def admit(self, caller: Caller, user: str, protocol: str) -> Caller | Denied:
         """Return the caller as it may go on, for the user that its context names."""
-        groups_of = _asked_once(self.groups_of)
+        groups_of = cache(lambda user: asyncio.ensure_future(self.groups_of(user)))
         found = await self._acting(caller, user, groups_of)
         if isinstance(found, Denied) or self.policy is None:
             return found
@@ -92,7 +89,7 @@ class Admission:
             )
         try:
             effective = user if {"@", "/"}.isdisjoint(user) else self.user_of(user)[0]
-        except SaslFailure as failure:
+        except NoShortName as failure:
             return Denied(str(failure), by_list=True)
         real = (caller.name, caller.principal)
         refusal = await impersonation_refusal(
@@ -112,21 +109,6 @@ class Admission:
         return client.union(*held)
 
 
-def _asked_once(groups_of: GroupsOf) -> GroupsOf:
-    known: dict[str, frozenset[str]] = {}
-
-    async def ask(user: str) -> frozenset[str]:
-        if user not in known:
-            known[user] = await groups_of(user)
-        return known[user]
-
-    return ask
-
-
 def is_address(host: str) -> bool:
     """Return whether a host is an address, which is no part of a principal."""
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
+    return ":" in host or host.replace(".", "").isdigit()

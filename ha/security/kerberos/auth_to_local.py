@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ha.security.sasl.mechanism import SaslFailure
+
 _PRINCIPAL: Final = re.compile(r"([^/@]+)(?:/([^/@]+))?@([^/@]+)")
 _RULE: Final = re.compile(
     r"\s*(?:(DEFAULT)|RULE:\[(\d*):([^\]]*)\](?:\(([^)]*)\))?(?:s/([^/]*)/([^/]*)/(g)?)?)/?(L)?"
@@ -23,7 +25,7 @@ class BadRules(ValueError):
     """Rules that cannot be read; ``str`` is for the operator who wrote them."""
 
 
-class NoShortName(Exception):
+class NoShortName(SaslFailure):
     """No rule gives a principal a short name that can be used; ``str`` has Java's words."""
 
 

@@ -77,7 +77,7 @@ class OwnKerberos:
             log.warning("kerberos.not_renewed", principal=self.principal, because=str(failure))
             self._renewed_at = time.monotonic() + 60.0
             return
-        self._renewed_at = time.monotonic() + RENEWED_AT * (self._tickets.seconds or 3600)
+        self._renewed_at = time.monotonic() + RENEWED_AT * self._tickets.seconds
 
     def initiator(self, role: Role | None, host: str, server: str) -> KerberosInitiator:
         """Return our side towards a server that says it is ``server`` (service/host).

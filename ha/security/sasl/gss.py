@@ -30,6 +30,7 @@ _NOT_NEXT: Final = 0x1E
 _INITIATE: Final = 1
 _ACCEPT: Final = 2
 _INDEFINITE: Final = 0xFFFFFFFF
+_OUT: Final = object()
 
 _u32, _p = c.c_uint32, c.c_void_p
 
@@ -93,112 +94,106 @@ def _call(name: str, *arguments: object) -> int:
     # All arguments are pointers, handles and numbers of 32 bits: they need no prototype.
     status: int = function(byref(minor), *arguments)
     if status >> 16:
-        texts = (*_status_texts(status, 1), *_status_texts(minor.value, 2))
-        raise GssError(": ".join(dict.fromkeys(texts)) or f"status {status:#x}")
+        if name == "display_status":
+            raise GssError("status without a text")
+        texts = (_status_text(status, 1), _status_text(minor.value, 2))
+        raise GssError(": ".join(filter(None, texts)))
     return status
 
 
-def _status_texts(code: int, kind: int) -> list[str]:
-    out, more = _Buffer(), _u32()
-    _library().gss_display_status(
-        byref(_u32()), _u32(code), kind, byref(_KRB5), byref(more), byref(out)
-    )
-    text = _taken(out).decode("utf-8", "replace")
-    return [text] if text else []
+def _output(name: str, *arguments: object) -> tuple[int, bytes]:
+    """Call a function with an output buffer for ``_OUT``; return its status and the output."""
+    out = _Buffer()
+    try:
+        status = _call(name, *(byref(out) if one is _OUT else one for one in arguments))
+    finally:
+        data = c.string_at(out.value, out.length) if out.value and out.length else b""
+        _library().gss_release_buffer(byref(_u32()), byref(out))
+    return status, data
 
 
-def _given(data: bytes) -> _Given:
-    return _Given(len(data), data)
+def _status_text(code: int, kind: int) -> str:
+    _, text = _output("display_status", _u32(code), kind, byref(_KRB5), byref(_u32()), _OUT)
+    return text.decode("utf-8", "replace")
 
 
-def _taken(out: _Buffer) -> bytes:
-    data = c.string_at(out.value, out.length) if out.value and out.length else b""
-    _library().gss_release_buffer(byref(_u32()), byref(out))
-    return data
+def _given(data: bytes) -> object:
+    return byref(_Given(len(data), data))
 
 
-class Name:
-    """A Kerberos principal, as the library knows it."""
+class _Handle:
+    """One object of the library, which is released with it."""
 
-    def __init__(self, handle: c.c_void_p) -> None:
-        self.handle = handle
-
-    @classmethod
-    def of(cls, principal: str) -> "Name":
-        """Return the name of a principal.  Raises GssError if the text is none."""
-        data, found = principal.encode(), _p()
-        _call("import_name", byref(_given(data)), byref(_PRINCIPAL), byref(found))
-        return cls(found)
-
-    def __str__(self) -> str:
-        out = _Buffer()
-        _call("display_name", self.handle, byref(out), None)
-        return _taken(out).decode("utf-8", "surrogateescape")
+    def __init__(self, release: str) -> None:
+        self.it = _p()
+        self._release = release
 
     def __del__(self) -> None:
-        if self.handle.value:
-            _library().gss_release_name(byref(_u32()), byref(self.handle))
+        if self.it.value:
+            # None is for the output of delete_sec_context; the others do not look at it.
+            getattr(_library(), f"gss_{self._release}")(byref(_u32()), byref(self.it), None)
+
+
+def _name_of(principal: str) -> _Handle:
+    data, found = principal.encode(), _Handle("release_name")
+    _call("import_name", _given(data), byref(_PRINCIPAL), byref(found.it))
+    return found
+
+
+def _text_of(name: _Handle) -> str:
+    return _output("display_name", name.it, _OUT, None)[1].decode("utf-8", "surrogateescape")
 
 
 def default_realm() -> str:
     """Return the realm of names without one, as krb5.conf has it.  Raises GssError."""
-    anybody, found = Name.of("x"), _p()
-    _call("canonicalize_name", anybody.handle, byref(_KRB5), byref(found))
-    return str(Name(found)).rpartition("@")[2]
+    anybody, found = _name_of("x"), _Handle("release_name")
+    _call("canonicalize_name", anybody.it, byref(_KRB5), byref(found.it))
+    return _text_of(found).rpartition("@")[2]
 
 
 class Credentials:
     """The keys with which contexts are accepted, or the tickets with which they are begun."""
 
-    def __init__(self, handle: c.c_void_p, seconds: int | None) -> None:
-        self.handle = handle
-        self.seconds = seconds
-        """For how long they are good; None: for ever."""
+    def __init__(self, principal: str | None, usage: int, store: dict[str, str]) -> None:
+        """Acquire them by the library's ``store``.  Raises GssError."""
+        pairs = (_Pair * len(store))(
+            *(_Pair(key.encode(), os.fsencode(value)) for key, value in store.items())
+        )
+        name = None if principal is None else _name_of(principal)
+        self.handle = _Handle("release_cred")
+        _call(
+            "acquire_cred_from", name and name.it, _u32(_INDEFINITE), byref(_KRB5_ONLY), usage,
+            byref(_Pairs(len(store), pairs)), byref(self.handle.it), None, None,
+        )  # fmt: skip
+        seconds = _u32()
+        if usage == _INITIATE:
+            # A keytab's first tickets are fetched here, so that a failure is seen here, too.
+            _call("inquire_cred", self.handle.it, None, byref(seconds), None, None)
+        self.seconds = seconds.value
+        """For how long tickets are good."""
 
     @classmethod
     def to_accept(cls, principal: str, keytab: str) -> "Credentials":
         """Return the keys of a service.  Raises GssError where the keytab has none."""
-        return cls._acquired(principal, _ACCEPT, {"keytab": f"FILE:{keytab}"})
+        return cls(principal, _ACCEPT, {"keytab": f"FILE:{keytab}"})
 
     @classmethod
     def of_keytab(cls, principal: str, keytab: str) -> "Credentials":
         """Log a service in with its keytab; no file keeps its tickets.  Raises GssError."""
         store = {"client_keytab": f"FILE:{keytab}", "ccache": f"MEMORY:{principal}"}
-        return cls._acquired(principal, _INITIATE, store)
+        return cls(principal, _INITIATE, store)
 
     @classmethod
     def of_person(cls) -> "Credentials":
         """Return the tickets that kinit has fetched.  Raises GssError if there are none."""
-        return cls._acquired(None, _INITIATE, {})
-
-    @classmethod
-    def _acquired(cls, principal: str | None, usage: int, store: dict[str, str]) -> "Credentials":
-        pairs = (_Pair * len(store))(
-            *(_Pair(key.encode(), os.fsencode(value)) for key, value in store.items())
-        )
-        name = None if principal is None else Name.of(principal)
-        found, seconds = _p(), _u32()
-        _call(
-            "acquire_cred_from", name and name.handle, _u32(_INDEFINITE), byref(_KRB5_ONLY), usage,
-            byref(_Pairs(len(store), pairs)), byref(found), None, None,
-        )  # fmt: skip
-        made = cls(found, None)
-        if usage == _INITIATE:
-            # A keytab's first tickets are fetched here, so that a failure is seen here, too.
-            _call("inquire_cred", found, None, byref(seconds), None, None)
-            made.seconds = None if seconds.value == _INDEFINITE else seconds.value
-        return made
+        return cls(None, _INITIATE, {})
 
     @property
     def principal(self) -> str:
         """Whose they are."""
-        found = _p()
-        _call("inquire_cred", self.handle, byref(found), None, None, None)
-        return str(Name(found))
-
-    def __del__(self) -> None:
-        if self.handle.value:
-            _library().gss_release_cred(byref(_u32()), byref(self.handle))
+        found = _Handle("release_name")
+        _call("inquire_cred", self.handle.it, byref(found.it), None, None, None)
+        return _text_of(found)
 
 
 class Context:
@@ -206,7 +201,7 @@ class Context:
 
     def __init__(self, credentials: Credentials) -> None:
         self._credentials = credentials
-        self._handle = _p()
+        self._handle = _Handle("delete_sec_context")
         self._flags = _u32()
         self.complete = False
         self.initiator = ""
@@ -218,68 +213,47 @@ class Context:
 
     def accept(self, token: bytes) -> bytes:
         """Take the initiator's token; return ours, perhaps empty.  Raises GssError."""
-        source, out = _p(), _Buffer()
-        try:
-            status = _call(
-                "accept_sec_context", byref(self._handle), self._credentials.handle,
-                byref(_given(token)), None, byref(source), None, byref(out), byref(self._flags),
-                None, None,
-            )  # fmt: skip
-        finally:
-            name, answer = Name(source), _taken(out)
+        source = _Handle("release_name")
+        status, answer = _output(
+            "accept_sec_context", byref(self._handle.it), self._credentials.handle.it,
+            _given(token), None, byref(source.it), None, _OUT, byref(self._flags), None, None,
+        )  # fmt: skip
         self.complete = not status & _CONTINUE
-        if self.complete:
-            self.initiator = str(name)
+        self.initiator = _text_of(source) if self.complete else ""
         return answer
 
-    def init(self, target: Name, flags: int, token: bytes) -> bytes:
+    def init(self, target: str, flags: int, token: bytes) -> bytes:
         """Take the acceptor's token, at first none; return ours.  Raises GssError."""
-        out = _Buffer()
-        try:
-            status = _call(
-                "init_sec_context", self._credentials.handle, byref(self._handle), target.handle,
-                byref(_KRB5), flags, 0, None, byref(_given(token)) if token else None, None,
-                byref(out), byref(self._flags), None,
-            )  # fmt: skip
-        finally:
-            answer = _taken(out)
+        name = _name_of(target)
+        status, answer = _output(
+            "init_sec_context", self._credentials.handle.it, byref(self._handle.it), name.it,
+            byref(_KRB5), flags, 0, None, _given(token) if token else None, None, _OUT,
+            byref(self._flags), None,
+        )  # fmt: skip
         self.complete = not status & _CONTINUE
         return answer
 
     def wrap(self, data: bytes, *, encrypt: bool) -> bytes:
         """Protect a message for the peer.  Raises GssError."""
-        encrypted, out = c.c_int(), _Buffer()
-        try:
-            _call(
-                "wrap", self._handle, encrypt, 0, byref(_given(data)), byref(encrypted), byref(out)
-            )
-        finally:
-            token = _taken(out)
+        encrypted = c.c_int()
+        arguments = (encrypt, 0, _given(data), byref(encrypted), _OUT)
+        _, token = _output("wrap", self._handle.it, *arguments)
         if encrypt and not encrypted.value:
             raise GssError("the library did not encrypt")
         return token
 
     def unwrap(self, token: bytes, *, encrypted: bool) -> bytes:
         """Return the peer's next message; ``encrypted``: it must be.  Raises GssError."""
-        was_encrypted, out = c.c_int(), _Buffer()
-        try:
-            status = _call(
-                "unwrap", self._handle, byref(_given(token)), byref(out), byref(was_encrypted), None
-            )
-        finally:
-            data = _taken(out)
+        was = c.c_int()
+        status, data = _output("unwrap", self._handle.it, _given(token), _OUT, byref(was), None)
         if status & _NOT_NEXT:
             raise GssError(f"a message is lost, repeated or out of order (status {status:#x})")
-        if encrypted and not was_encrypted.value:
+        if encrypted and not was.value:
             raise GssError("a message is not encrypted")
         return data
 
     def longest_text(self, token_bytes: int, *, encrypt: bool) -> int:
         """Return how long a message may be whose token is to fit.  Raises GssError."""
         found = _u32()
-        _call("wrap_size_limit", self._handle, encrypt, 0, token_bytes, byref(found))
+        _call("wrap_size_limit", self._handle.it, encrypt, 0, token_bytes, byref(found))
         return found.value
-
-    def __del__(self) -> None:
-        if self._handle.value:
-            _library().gss_delete_sec_context(byref(_u32()), byref(self._handle), None)

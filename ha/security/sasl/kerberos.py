@@ -26,14 +26,10 @@ class KerberosLayer:
     def __init__(self, context: gss.Context, protection: Protection, peer_bytes: int) -> None:
         self._context = context
         self._encrypt = protection is Protection.PRIVACY
-        self._max_plain_bytes = context.longest_text(peer_bytes, encrypt=self._encrypt)
-        if self._max_plain_bytes < 1:
+        self.max_plain_bytes = context.longest_text(peer_bytes, encrypt=self._encrypt)
+        """The longest text that one token to the peer may hold."""
+        if self.max_plain_bytes < 1:
             raise SaslFailure(f"the peer takes tokens of {peer_bytes} bytes: no text fits in one")
-
-    @property
-    def max_plain_bytes(self) -> int:
-        """Return the longest text that one token to the peer may hold."""
-        return self._max_plain_bytes
 
     def wrap(self, data: bytes) -> bytes:
         """Return the token for ``data``."""
@@ -110,7 +106,7 @@ class KerberosInitiator:
         try:
             if context.complete:
                 return self._choose(challenge)
-            answer = context.init(gss.Name.of(self._target), self._flags, challenge)
+            answer = context.init(self._target, self._flags, challenge)
             _require_properties(context)
             return sasl.Response(answer)
         except gss.GssError as failure:
@@ -134,9 +130,8 @@ class KerberosInitiator:
 
 
 def _layer(context: gss.Context, protection: Protection, peer_bytes: int) -> KerberosLayer | None:
-    if protection is Protection.AUTHENTICATION:
-        return None
-    return KerberosLayer(context, protection, peer_bytes)
+    protects = protection is not Protection.AUTHENTICATION
+    return KerberosLayer(context, protection, peer_bytes) if protects else None
 
 
 def _layers(bits: int) -> bytes:
@@ -146,11 +141,9 @@ def _layers(bits: int) -> bytes:
 
 def _require_properties(context: gss.Context) -> None:
     """Raise SaslFailure if a complete context lacks what layers and names stand on."""
-    if not context.complete:
-        return
-    if context.has(gss.ANONYMOUS):
+    if context.complete and context.has(gss.ANONYMOUS):
         raise SaslFailure("an anonymous ticket")
-    if not context.has(gss.MUTUAL | _ORDERED):
+    if context.complete and not context.has(gss.MUTUAL | _ORDERED):
         raise SaslFailure("a context without mutual proof, order or integrity")
 
 

@@ -133,9 +133,7 @@ def test_privacy_takes_no_text_that_is_only_signed(realm: Kdc) -> None:
     tickets = gss.Credentials.of_keytab(f"alice@{REALM}", str(realm.keytab("alice")))
     client, server = gss.Context(tickets), gss.Context(keys)
     flags = gss.MUTUAL | gss.REPLAY | gss.SEQUENCE | gss.INTEGRITY | gss.CONFIDENTIAL
-    client.init(
-        gss.Name.of(SERVICE), flags, server.accept(client.init(gss.Name.of(SERVICE), flags, b""))
-    )
+    client.init(SERVICE, flags, server.accept(client.init(SERVICE, flags, b"")))
     with pytest.raises(gss.GssError, match="not encrypted"):
         server.unwrap(client.wrap(b"x", encrypt=False), encrypted=True)
 
@@ -164,9 +162,9 @@ def test_layer_messages_that_are_refused(realm: Kdc, chosen: bytes, why: str) ->
     tickets = gss.Credentials.of_keytab(f"alice@{REALM}", str(realm.keytab("alice")))
     client, server = gss.Context(tickets), acceptor(realm, Protection.PRIVACY)
     flags = gss.MUTUAL | gss.REPLAY | gss.SEQUENCE | gss.INTEGRITY | gss.CONFIDENTIAL
-    answer = server.step(client.init(gss.Name.of(SERVICE), flags, b""))
+    answer = server.step(client.init(SERVICE, flags, b""))
     assert isinstance(answer, Challenge)
-    client.init(gss.Name.of(SERVICE), flags, answer.token)
+    client.init(SERVICE, flags, answer.token)
     offer = server.step(b"")
     assert isinstance(offer, Challenge)
     assert client.unwrap(offer.token, encrypted=False) == b"\x04\x01\x00\x00"
@@ -178,7 +176,7 @@ def test_layer_messages_that_are_refused(realm: Kdc, chosen: bytes, why: str) ->
 def test_contexts_without_a_property_are_refused(realm: Kdc, lacking: int) -> None:
     tickets = gss.Credentials.of_keytab(f"alice@{REALM}", str(realm.keytab("alice")))
     flags = gss.MUTUAL | gss.REPLAY | gss.SEQUENCE | gss.INTEGRITY
-    token = gss.Context(tickets).init(gss.Name.of(SERVICE), flags & ~lacking, b"")
+    token = gss.Context(tickets).init(SERVICE, flags & ~lacking, b"")
     with pytest.raises(SaslFailure, match="without mutual proof, order or integrity"):
         acceptor(realm).step(token)
 
