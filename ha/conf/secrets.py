@@ -10,8 +10,8 @@ HIDDEN: Final = "(hidden)"
 _STARS: Final = "***"
 
 _SECRET_NAME: Final = re.compile(
-    r"passw|passphrase|keypass|secret|credential|api[.-]?key|oauth"
-    r"|(^|[.-])(auth|authorization|bearer|cookie|token|pass|pwd|signature)$"
+    r"passw|keypass|secret|credential|api[.-]?key|oauth"
+    r"|(^|[.-])(auth|bearer|cookie|token|pass|passphrase|pwd|signature)$"
     r"|(access|private|session|encryption)[.-]?key$|account\.key|[.-]sas\.",
     re.IGNORECASE,
 )

@@ -41,7 +41,6 @@ from ha.conf.secrets import HIDDEN, bare_secret, is_secret, redacted, shown_valu
         "my.app.api.key",
         "my.app.pwd",
         "my.app.passphrase",
-        "my.app.authorization",
         "my.app.cookie",
         "my.private.key",
     ],
@@ -57,6 +56,8 @@ def test_a_secret_is_one_with_a_suffix_too(key: str) -> None:
     [
         "dfs.nameservices",
         "hadoop.security.authentication",
+        "hadoop.security.authorization",
+        "nnha.fencing.ssh.passphrase-file",
         "dfs.block.access.token.enable",
         "dfs.namenode.delegation.token.max-lifetime",
         "my.own.token.of.three.parts",
