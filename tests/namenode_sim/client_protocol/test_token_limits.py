@@ -4,16 +4,21 @@ import time
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from ha.security.sasl.mechanism import SaslFailure
 from hadoop.proto.hdfs_types_pb2 import TokenProto
+from journal.model import NamespaceInfo
 from namenode_sim.client_protocol.tokens import secret_manager
 from namenode_sim.client_protocol.words.model import TokenRules
 from namenode_sim.edits import ops
 from namenode_sim.edits.admin_codec import TOKEN
+from namenode_sim.edits.codec import NEWEST_LAYOUT
 from namenode_sim.edits.values import DelegationKey, DelegationTokenIdentifier
+from namenode_sim.image.reader import load_image
+from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.state import Secrets
 from namenode_sim.token_login import TokenLogins
 from tests.namenode_sim.client_protocol.test_tokens import (
@@ -107,6 +112,21 @@ async def test_a_token_without_a_key_or_an_owner_is_none() -> None:
     lost = planted(scene, key=None)
     await refused(scene.renew(lost), INVALID, "Unable to find master key for keyId=9")
     await refused(scene.cancel(planted(scene, owner="")), INVALID, "Token with no owner")
+
+
+async def test_tokens_survive_a_restart_from_an_image(tmp_path: Path) -> None:
+    scene = Scene()
+    token, gone = await scene.get(), await scene.get("bob")
+    await scene.cancel(gone, "bob")
+    namespace, image = scene.served.namespace, tmp_path / "fsimage_0000000000000000004"
+    save_image(namespace, image, NamespaceInfo(NEWEST_LAYOUT, 1, "CID-1", 0, "BP-1-127.0.0.1-1"))
+    again = Scene(namespace=load_image(image))
+    assert again.served.namespace.secrets == namespace.secrets
+    assert again.served.namespace.secrets.tokens_of == {"alice": 1}
+    assert again.log_in(token) == ("alice", "")
+    login_refused(again, gone, INVALID, "can't be found in cache")
+    await again.get()
+    assert again.served.namespace.secrets.tokens_of == {"alice": 2}
 
 
 async def test_an_owner_with_a_host_in_its_name_cancels_its_token() -> None:

@@ -23,6 +23,19 @@ def test_the_highest_numbers_of_tokens_and_keys_stay() -> None:
     assert secrets.tokens == {token(8): 50, token(7): 50}
 
 
+def test_the_tokens_of_each_owner_are_counted_once() -> None:
+    secrets = Secrets()
+    admin.apply_secrets(secrets, ops.UpdateMasterKey(values.DelegationKey(30, 99, b"k")))
+    for given in (token(1), token(2), token(1), token(3, key_id=31)):
+        admin.apply_secrets(secrets, ops.GetDelegationToken(given, 50))
+    assert secrets.tokens_of == {"o": 2}
+    for ended in (token(1), token(1), token(9)):
+        admin.apply_secrets(secrets, ops.CancelDelegationToken(ended))
+    assert secrets.tokens_of == {"o": 1}
+    admin.apply_secrets(secrets, ops.CancelDelegationToken(token(2)))
+    assert dict(secrets.tokens_of) == {}
+
+
 def test_the_highest_key_is_not_the_highest_token() -> None:
     secrets = Secrets()
     admin.apply_secrets(secrets, ops.GetDelegationToken(token(8), 50))
