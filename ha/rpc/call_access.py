@@ -20,7 +20,6 @@ from ha.security.decision import Denied
 from ha.security.peer_uid import end_of
 
 if TYPE_CHECKING:
-    from ha.security.sasl.way import Way
     from ha.security.tls_files import TlsFiles
 
 _UNKNOWN: Final = refused_caller("it is not known whose connection this is", "an unknown address")
@@ -35,6 +34,11 @@ class CallAccess:
         self._access = access
 
     @property
+    def control(self) -> AccessControl | None:
+        """The daemon's own control of access."""
+        return self._access
+
+    @property
     def tls(self) -> "TlsFiles | None":
         """The certificates of this daemon's listeners."""
         return None if self._access is None else self._access.tls
@@ -45,38 +49,18 @@ class CallAccess:
             return None
         told = transport.get_extra_info
         secured = told("ssl_object")
-        if not self.takes_simple and secured is None:
+        if not self._access.takes_simple and secured is None:
             return unproven(str(end_of(told("peername"))))  # only what it proves itself counts
         found = self._access.caller(told("peername"), told("sockname"), told("socket"), secured)
-        if self.takes_simple or found.method is Proof.TLS:
+        if self._access.takes_simple or found.method is Proof.TLS:
             return found
         return unproven(found.address)
-
-    @property
-    def ways(self) -> "tuple[Way, ...]":
-        """How callers may prove themselves."""
-        return () if self._access is None else self._access.ways
-
-    @property
-    def takes_simple(self) -> bool:
-        """Whether a caller need not prove itself by SASL."""
-        return self._access is None or self._access.takes_simple
 
     def proved(self, caller: Caller | None, proved: Proved) -> Caller:
         """Return the caller that has proved itself; it has no right before its context."""
         (user, real), way = proved.way.user_of(proved.name), proved.way
         address = "" if caller is None else caller.address
         return Caller(user, way.method, frozenset(), address, principal=proved.name, real=real)
-
-    def not_proven(self, caller: Caller | None, method: Proof, reason: str) -> None:
-        """Write down a proof that was none."""
-        if self._access is not None and caller is not None:
-            self._access.not_proven(caller, method, reason)
-
-    def has_lists(self, caller: Caller | None) -> bool:
-        """Return whether ``admitted`` decides about a caller, after ``greeted``."""
-        access = self._access
-        return caller is not None and access is not None and access.admission is not None
 
     async def admitted(self, caller: Caller, greeted: Greeted) -> Caller | Hangup:
         """Return the caller as the operator's lists let it go on, or its refusal."""

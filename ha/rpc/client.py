@@ -13,11 +13,12 @@ from ha.conf.topology import HostPort
 from ha.names import waited_for
 from ha.rpc import errors, java_names, packets
 from ha.rpc.packets import CallAnswer, CallKey
-from ha.rpc.sasl.initiation import NotProven, prove
+from ha.rpc.sasl.initiation import prove
 from ha.rpc.wire import Wire
 from ha.security.caller import Role
 from ha.security.kerberos.own import own_kerberos
 from ha.security.own_tls import context_for, falls_back
+from ha.security.sasl.mechanism import SaslFailure
 
 M = TypeVar("M", bound=Message)
 
@@ -102,7 +103,7 @@ class RpcConnection:
             ) from failure
         except OSError as failure:
             raise errors.ConnectFailed(f"no connection to {host}:{port}: {failure}") from failure
-        except (NotProven, errors.RpcError) as failure:
+        except (SaslFailure, errors.RpcError) as failure:
             raise errors.ConnectFailed(f"{host}:{port}: {failure}") from failure
         except (ValueError, OverflowError) as failure:
             # A port beyond 65535.  Addresses come from ZooKeeper, too: an impossible one must count

@@ -21,6 +21,7 @@ from ha.security.sasl.way import Step
 
 log = structlog.get_logger()
 
+_STALLED: Final = "stalled_write_seconds"
 _READ_BYTES: Final = 32 * 1024
 """At once from one socket: what a thousand peers send in one turn must not exceed the budget."""
 
@@ -98,22 +99,22 @@ class ServerConnection(asyncio.Protocol):
         if hasattr(transport, "max_size"):
             transport.max_size = _READ_BYTES
         self._transport = transport
-        access = self._owner.access
-        if access.ways:
-            simple = access.takes_simple or (self.caller is not None and self.caller.proven)
-            self._session = ServerSession(self._limits, access.ways, simple=simple)
+        if (control := self._owner.access.control) is not None and control.ways:
+            simple = control.takes_simple or (self.caller is not None and self.caller.proven)
+            self._session = ServerSession(self._limits, control.ways, simple=simple)
         if self.caller is not None and self._owner.access.lacks_name(self.caller):
             self._identify(self._name(self.caller))
 
     def _identify(self, work: Coroutine[None, None, None]) -> None:
-        """Find something out about the caller; nothing more of it is read before."""
         self._naming = self._loop.create_task(self._identified(work), name="identify a caller")
 
     async def _identified(self, work: Coroutine[None, None, None]) -> None:
         try:
             await work
-        finally:
-            self._naming = None
+        except Exception:  # a caller of whom something is not known must not go on
+            log.exception("rpc.not_identified", **self._named())
+            self.abort("not_identified")
+        self._naming = None
         self.pump()
 
     async def _name(self, caller: Caller) -> None:
@@ -220,13 +221,9 @@ class ServerConnection(asyncio.Protocol):
             case Phase.PREAMBLE | Phase.CONTEXT:
                 return _late("handshake_seconds", since.born, now, limits.handshake_seconds)
             case Phase.OVER:
-                return _late(
-                    "stalled_write_seconds", since.heard, now, limits.stalled_write_seconds
-                )
+                return _late(_STALLED, since.heard, now, limits.stalled_write_seconds)
             case Phase.CALLS if since.stalled is not None:
-                return _late(
-                    "stalled_write_seconds", since.stalled, now, limits.stalled_write_seconds
-                )
+                return _late(_STALLED, since.stalled, now, limits.stalled_write_seconds)
             case Phase.CALLS if since.frame is not None and (reading or self._starved):
                 return _late("frame_seconds", since.frame, now, limits.frame_seconds)
             case Phase.CALLS if self.idle and reading:
@@ -309,8 +306,9 @@ class ServerConnection(asyncio.Protocol):
 
     async def _take(self, step: Step) -> None:
         outcome = await steps.take(step)
-        if isinstance(outcome, SaslFailure):
-            self._owner.access.not_proven(self.caller, step.way.method, str(outcome))
+        control = self._owner.access.control
+        if isinstance(outcome, SaslFailure) and control and self.caller:
+            control.not_proven(self.caller, step.way.method, str(outcome))
         self._given_back = self._session.answered(outcome)
 
     def _prove(self, proved: Proved) -> None:
@@ -321,15 +319,16 @@ class ServerConnection(asyncio.Protocol):
 
     def _greet(self, greeted: Greeted) -> None:
         self.who = greeted
-        found = self._owner.access.greeted(self.caller, greeted)
-        if isinstance(found, Caller) and self._owner.access.has_lists(found):
+        access = self._owner.access
+        found = access.greeted(self.caller, greeted)
+        if isinstance(found, Caller) and access.control and access.control.admission:
             self._identify(self._admit(found, greeted))
         else:
             self._seat(found)
 
     async def _admit(self, caller: Caller, greeted: Greeted) -> None:
         found = await self._owner.access.admitted(caller, greeted)
-        if self._transport is not None:
+        if self._transport is not None:  # else it has left its seat already
             self._seat(found)
 
     def _seat(self, found: Caller | Hangup | None) -> None:
@@ -354,8 +353,8 @@ class ServerConnection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def _send(self, data: bytes) -> None:
-        # Answers of one turn of the loop leave in one write: a system call costs more than
-        # most handlers.  The last one that is owed has nothing to wait for.
+        # Answers of one turn of the loop leave in one write: a system call costs more than most
+        # handlers.  The last one that is owed has nothing to wait for.
         if self._transport is None:
             return
         self._outgoing.append(data)

@@ -15,10 +15,6 @@ from ha.security.sasl.kerberos import MECHANISM
 from ha.security.sasl.mechanism import Agreed, SaslFailure
 
 
-class NotProven(Exception):
-    """One side could not prove itself to the other; nothing was asked for."""
-
-
 async def prove(
     wire: Wire, own: OwnKerberos, role: Role | None, host: str, user: str | None
 ) -> str:
@@ -27,49 +23,44 @@ async def prove(
     ``user`` is whom we act for if that is not our own; a server says whether we may.
 
     Raises:
-        NotProven: with the reason; the connection is of no more use.
+        SaslFailure: one side could not prove itself; the connection is of no more use.
         RpcError: the connection is gone.
     """
     try:
-        return await _prove(wire, own, role, host, user)
-    except SaslFailure as failure:
-        raise NotProven(str(failure)) from failure
+        wire.send(SASL_PREAMBLE)
+        said = await wire.negotiate(RpcSaslProto(state=RpcSaslProto.NEGOTIATE))
+        offer = _chosen(said)
+        server = f"{offer.protocol}/{offer.serverId}"
+        initiator = await asyncio.to_thread(own.initiator, role, host, server)
+        token, request = b"", RpcSaslProto(state=RpcSaslProto.INITIATE, auths=[offer])
+        while True:
+            step = await asyncio.to_thread(initiator.step, token)
+            request.token = step.token or b""
+            said = await wire.negotiate(request)
+            expected = RpcSaslProto.SUCCESS if isinstance(step, Agreed) else RpcSaslProto.CHALLENGE
+            if said.state != expected:
+                raise SaslFailure("it ends the negotiation too early, or not at all")
+            if isinstance(step, Agreed):
+                break
+            token, request = said.token, RpcSaslProto(state=RpcSaslProto.RESPONSE)
+        wire.layer, wire.negotiated = step.layer, True
     except errors.RemoteFault as fault:
-        raise NotProven(f"it refuses {own.principal or 'us'}: {fault.reason}") from fault
+        raise SaslFailure(f"it refuses {own.principal or 'us'}: {fault.reason}") from fault
     finally:
         if not wire.negotiated:
             wire.drop(errors.ConnectionLost("no proof"))
+    assert own.principal is not None
+    return own.principal if user in (None, own.user) else user
 
 
-async def _prove(
-    wire: Wire, own: OwnKerberos, role: Role | None, host: str, user: str | None
-) -> str:
-    wire.send(SASL_PREAMBLE)
-    said = await wire.negotiate(RpcSaslProto(state=RpcSaslProto.NEGOTIATE))
+def _chosen(said: RpcSaslProto) -> RpcSaslProto.SaslAuth:
     if said.state != RpcSaslProto.NEGOTIATE:
-        raise NotProven(
+        raise SaslFailure(
             "Server asks us to fall back to SIMPLE auth, but this client is configured to only "
             "allow secure connections (hadoop.security.authentication=kerberos)"
         )
     ours = (Method.KERBEROS.name, MECHANISM)
-    offer = next((one for one in said.auths if (one.method, one.mechanism) == ours), None)
-    if offer is None:
-        raise NotProven(f"it offers no Kerberos, only {[one.method for one in said.auths]}")
-    initiator = await asyncio.to_thread(
-        own.initiator, role, host, f"{offer.protocol}/{offer.serverId}"
-    )
-    token, request = b"", RpcSaslProto(state=RpcSaslProto.INITIATE, auths=[offer])
-    while True:
-        step = await asyncio.to_thread(initiator.step, token)
-        request.token = step.token or b""
-        said = await wire.negotiate(request)
-        if isinstance(step, Agreed):
-            break
-        if said.state != RpcSaslProto.CHALLENGE:
-            raise NotProven("it ends the negotiation before it has proved who it is")
-        token, request = said.token, RpcSaslProto(state=RpcSaslProto.RESPONSE)
-    if said.state != RpcSaslProto.SUCCESS:
-        raise NotProven("it goes on with a negotiation that is complete")
-    wire.layer, wire.negotiated = step.layer, True
-    assert own.principal is not None
-    return own.principal if user in (None, own.user) else user
+    for one in said.auths:
+        if (one.method, one.mechanism) == ours:
+            return one
+    raise SaslFailure(f"it offers no Kerberos, only {[one.method for one in said.auths]}")

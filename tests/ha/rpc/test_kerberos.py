@@ -1,6 +1,7 @@
 """Hadoop RPC with tickets of a real KDC, our client against our server."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -190,3 +191,19 @@ async def test_many_at_once(realm: Kdc, tmp_path: Path) -> None:
         with logged_in(alice(conf, realm)):
             found = await asyncio.gather(*(asked(port) for _ in range(40)))
     assert set(found) == {"alice None kerberos 0"}
+
+
+async def test_no_caller_goes_on_where_a_look_up_fails(realm: Kdc, tmp_path: Path) -> None:
+    async def broken(_: str) -> frozenset[str]:
+        raise OSError("the directory is gone")
+
+    admins = {"dfs.cluster.administrators": " wheel", "hadoop.security.authorization": "true"}
+    conf = configuration(realm, tmp_path, admins)
+    async with secured_server(conf, Mode.PERMISSIVE) as (port, _, access):
+        assert access.admission is not None
+        access.admission = replace(
+            access.admission, groups_of=broken, policy={"security.client.protocol.acl": " users"}
+        )
+        for own in (alice(conf, realm), None):
+            with logged_in(own), pytest.raises(ConnectionLost):
+                await asked(port)
