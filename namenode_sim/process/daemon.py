@@ -18,6 +18,7 @@ from ha.conf.keys import files as keys_files
 from ha.conf.keys import namenode as keys_namenode
 from ha.conf.own_user import own_user
 from ha.daemon.end_code import ONLY_A_PERSON
+from ha.daemon.exposure import refresh_lists
 from ha.daemon.notify import SERVICE
 from ha.daemon.private_files import warn_of_open_folders
 from ha.daemon.process import UNEXPECTED, halt
@@ -241,7 +242,7 @@ class _Parts:
         running.push_async_callback(namenode.stop)
         faces = [
             client_service.protocol(),
-            *refresh_protocols(client_service, client_service.groups.forget),
+            *self._refreshing(client_service),
             *datanode_protocols(keeper, storage.namespace_info, client_service),
             live_changes(conf, storage.namespace_info, keeper, client_service),
             self.operators,
@@ -259,6 +260,10 @@ class _Parts:
         tasks = [supervised(work, name, broken) for name, work in duties.items()]
         running.push_async_callback(_end, tasks)
         return namenode
+
+    def _refreshing(self, service: ClientService) -> "Sequence[RpcProtocol]":
+        lists = partial(refresh_lists, self.access, self.conf)
+        return refresh_protocols(service, service.groups.forget, lists)
 
     def _routes(
         self, namenode: NameNode, client_service: ClientService, keeper: Keeper
