@@ -77,7 +77,8 @@ _KRB5_ONLY: Final = _OidSet(1, c.pointer(_KRB5))
 
 
 @cache
-def _library() -> c.CDLL:
+def library() -> c.CDLL:
+    """Return the library, loaded once.  Raises GssError where this machine has none."""
     # A replayed AP-REQ cannot finish a handshake of ours: its layer message has to be wrapped under
     # the acceptor's fresh subkey.  The cache would sync a file for each handshake instead.
     os.environ.setdefault("KRB5RCACHENAME", "none:")
@@ -89,7 +90,7 @@ def _library() -> c.CDLL:
 
 def _call(name: str, *arguments: object) -> int:
     """Call a function; return its status.  Raises GssError if that is an error."""
-    minor, function = _u32(), getattr(_library(), f"gss_{name}")
+    minor, function = _u32(), getattr(library(), f"gss_{name}")
     function.restype = _u32
     # All arguments are pointers, handles and numbers of 32 bits: they need no prototype.
     status: int = function(byref(minor), *arguments)
@@ -108,7 +109,7 @@ def _output(name: str, *arguments: object) -> tuple[int, bytes]:
         status = _call(name, *(byref(out) if one is _OUT else one for one in arguments))
     finally:
         data = c.string_at(out.value, out.length) if out.value and out.length else b""
-        _library().gss_release_buffer(byref(_u32()), byref(out))
+        library().gss_release_buffer(byref(_u32()), byref(out))
     return status, data
 
 
@@ -131,7 +132,7 @@ class _Handle:
     def __del__(self) -> None:
         if self.it.value:
             # None is for the output of delete_sec_context; the others do not look at it.
-            getattr(_library(), f"gss_{self._release}")(byref(_u32()), byref(self.it), None)
+            getattr(library(), f"gss_{self._release}")(byref(_u32()), byref(self.it), None)
 
 
 def _name_of(principal: str) -> _Handle:
