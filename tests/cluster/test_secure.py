@@ -21,7 +21,16 @@ from ha.security.caller import Role
 from ha.security.certificate_files import CERT, KEY, REVOKED, read_authority, replace
 from ha.security.certificates import CertificateRequest, issue, now
 from ha.security.names import CertifiedName
+from tests.cluster.flood_scene import (
+    fails_over_in_a_flood,
+    grpc_ports,
+    http_ports,
+    lane_ports,
+    rpc_ports,
+)
 from tests.deploy.monitoring.documented import CERTIFICATES, section
+from tests.needs import OTHER_USER
+from tests.security.floods import HALF_HANDSHAKE
 
 pytestmark = pytest.mark.cluster
 
@@ -153,6 +162,14 @@ def life_left(cluster: Cluster) -> float:
         re.findall(r"^nnha_tls_certificate_not_before_seconds (\S+)", page, re.MULTILINE)[0]
     )
     return (after - now().timestamp()) / (after - before)
+
+
+@OTHER_USER.mark
+def test_half_handshakes_stop_neither_clients_nor_a_failover(cluster: Cluster) -> None:
+    of_tls = [*rpc_ports(cluster), *http_ports(cluster).values(), *grpc_ports(cluster)]
+    targets = [(port, HALF_HANDSHAKE) for port in (*of_tls, *lane_ports(cluster))]
+    full = {"nn1": "opening", "zkfc-nn2": "opening", "jn1": "grpc", "jn2": "lane"}
+    fails_over_in_a_flood(cluster, targets, full)
 
 
 def test_the_lock_moves_when_the_holder_of_the_lock_is_revoked(cluster: Cluster) -> None:

@@ -26,6 +26,7 @@ from ha.rpc.java_names import (
     NAMENODE_PROTOCOL,
     ZKFC_PROTOCOL,
 )
+from ha.rpc.packets import PREAMBLE
 from ha.rpc.proto import zkfc_pb2 as zkfc
 from hadoop.proto import client_datanode_pb2 as client
 from hadoop.proto import client_namenode_pb2 as calls
@@ -35,8 +36,16 @@ from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.proto import inter_datanode_pb2 as inter
 from hadoop.proto import namenode_protocol_pb2 as names
 from hadoop.wire.packets import Op
+from tests.cluster.flood_scene import (
+    fails_over_in_a_flood,
+    grpc_ports,
+    http_ports,
+    lane_ports,
+    rpc_ports,
+)
 from tests.datanode.block_client import Place, ask
 from tests.needs import OTHER_USER, STRANGER
+from tests.security.floods import HTTP2, NO_HTTP_PAGE
 from tests.security.strangers import refusal_of, standby_request, stranger
 
 pytestmark = [pytest.mark.cluster, OTHER_USER.mark]
@@ -237,3 +246,15 @@ def test_a_stranger_is_refused(cluster: Cluster, case: str) -> None:
         said = asyncio.run(refusal_of(port, protocol, "root", method, request))
         assert said.startswith("FATAL user root is uid 0; the caller is uid 1234. ")
     assert cluster.wait_for_active() == active
+
+
+def test_a_flood_stops_neither_clients_nor_a_failover(cluster: Cluster) -> None:
+    transfers = [ports.transfer for ports in cluster.layout.datanodes.values()]
+    targets = [
+        *((port, b"") for port in (*transfers, *lane_ports(cluster))),
+        *((port, HTTP2) for port in grpc_ports(cluster)),
+        *((port, PREAMBLE) for port in rpc_ports(cluster)),
+        *((port, NO_HTTP_PAGE) for port in http_ports(cluster).values()),
+        (http_ports(cluster)["nn1"], b"GET /livez HTT"),
+    ]
+    fails_over_in_a_flood(cluster, targets, {"jn1": "grpc", "nn1": "http"})

@@ -9,7 +9,7 @@ MOST_ORIGINS: Final = 1024
 
 @dataclass(slots=True)
 class Pace:
-    """So many a second for each origin, and as many at once as come in ``burst_seconds``."""
+    """A number a second for each origin, and as many at once as come in ``burst_seconds``."""
 
     a_second: float
     burst_seconds: float

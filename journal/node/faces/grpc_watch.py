@@ -11,7 +11,7 @@ import os
 import socket
 import stat
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
@@ -33,11 +33,25 @@ AGAIN_SECONDS: Final = 0.02
 """After a look that found too many: there come more."""
 
 
+def own_sockets() -> Iterator[tuple[int, int]]:
+    """Yield inode and descriptor of each socket of this process."""
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - ten times a second
+        with suppress(OSError):
+            found = os.fstat(int(name))
+            if stat.S_ISSOCK(found.st_mode):
+                yield found.st_ino, int(name)
+
+
 class GrpcWatch:
     """Looks at the connections of one port, from ``start`` to ``stop``."""
 
-    def __init__(self, port: Callable[[], int], limits: DoorLimits = CONNECTIONS) -> None:
-        self._port = port
+    def __init__(
+        self,
+        port: Callable[[], int],
+        limits: DoorLimits = CONNECTIONS,
+        sockets: Callable[[], Iterable[tuple[int, int]]] = own_sockets,
+    ) -> None:
+        self._port, self._sockets = port, sockets
         self._limits = limits
         self._door: Door[int] = Door("grpc", self._shut)
         self._found: dict[int, tuple[int, str, Origin]] = {}
@@ -64,7 +78,7 @@ class GrpcWatch:
 
     def look(self) -> None:
         """Give each connection its place."""
-        sockets = dict(_sockets())
+        sockets = dict(self._sockets())
         for inode in self._found.keys() - sockets.keys():
             del self._found[inode]
             self._door.leave(inode)
@@ -87,7 +101,7 @@ class GrpcWatch:
                 log.warning("journal.grpc_not_watched", exc_info=True)
 
     def _take(self, inode: int, number: int) -> None:
-        with _borrowed(number) as one, suppress(OSError, ValueError):
+        with suppress(OSError, ValueError), _borrowed(number) as one:
             own, peer = one.getsockname(), one.getpeername()
             if end_of(own) is not None and own[1] == self._port():
                 self._found[inode] = number, str(end_of(peer)), origin_of_ends(peer, own)
@@ -107,15 +121,6 @@ class GrpcWatch:
             with socket.socket(fileno=held) as one:
                 if os.fstat(held).st_ino == inode:  # else gRPC has closed it, and it is another
                     one.shutdown(socket.SHUT_RDWR)
-
-
-def _sockets() -> Iterator[tuple[int, int]]:
-    """Yield inode and descriptor of each socket of this process."""
-    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - ten times a second
-        with suppress(OSError):
-            found = os.fstat(int(name))
-            if stat.S_ISSOCK(found.st_mode):
-                yield found.st_ino, int(name)
 
 
 @contextmanager

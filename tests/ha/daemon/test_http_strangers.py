@@ -3,14 +3,18 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from aiohttp import web
 
 from ha.conf.keys.security import Mode
 from ha.daemon.http.endpoint import Endpoint
+from ha.daemon.http.stalled_readers import Reader
 from ha.security.access_control import AccessControl
+from ha.security.caller import Role
 from tests.ha.rpc.test_tls import Unwritten
+from tests.ha.security.authority import Authority
 
 SECONDS = 30.0
 ROUTE = "/getJournal"
@@ -125,3 +129,32 @@ async def test_who_has_the_right_keeps_its_connection() -> None:
             async with asyncio.timeout(SECONDS):
                 assert await reader.readuntil(b"edits")
         writer.close()
+
+
+async def test_a_reader_over_tls_that_has_gone_is_no_error(tmp_path: Path) -> None:
+    files = Authority(tmp_path).holder(Role.NAMENODE, "nn1")
+    access = AccessControl(
+        Mode.STRICT, target="t", audit=Unwritten(), own_uid=1, tls=files, uid_of=lambda *_: 1
+    )
+    served: asyncio.Future[asyncio.Transport] = asyncio.get_running_loop().create_future()
+
+    async def serve(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        served.set_result(request.transport)
+        return web.Response(text="edits")
+
+    endpoint = Endpoint(
+        status=dict, healthy=lambda: None, access=access, routes=lambda: [web.get(ROUTE, serve)]
+    )
+    port = await endpoint.start("127.0.0.1", 0)
+    async with asyncio.timeout(SECONDS):
+        _, writer = await asyncio.open_connection(
+            "127.0.0.1", port, ssl=files.client(None), server_hostname="localhost"
+        )
+        writer.write(f"GET {ROUTE} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        transport = await served
+        writer.transport.abort()
+        while (left := transport.get_extra_info("socket")) is not None and left.fileno() >= 0:
+            await asyncio.sleep(0)
+        Reader(transport, SECONDS)
+        await endpoint.stop()

@@ -8,12 +8,16 @@ from prometheus_client import REGISTRY
 
 from ha.daemon.door.door import DoorLimits
 from ha.security.caller import local_caller
-from journal.node.faces.grpc_watch import GrpcWatch
+from journal.node.faces.grpc_watch import GrpcWatch, own_sockets
 from tests.needs import OTHER_USER, STRANGER
 from tests.security.strangers import stranger
 
 SECONDS = 30.0
 LIMITS = DoorLimits(most=5, unproven=4, unproven_of_origin=2, of_origin=2)
+
+
+def places() -> float:
+    return REGISTRY.get_sample_value("nnha_door_places", {"door": "grpc"}) or 0.0
 
 
 @contextmanager
@@ -87,8 +91,16 @@ def is_shut_here(far: socket.socket) -> bool:
     return False
 
 
-def places() -> float:
-    return REGISTRY.get_sample_value("nnha_door_places", {"door": "grpc"}) or 0.0
+def test_what_closes_while_it_looks_hides_no_other() -> None:
+    """gRPC closes a descriptor between the look at it and the question where it leads."""
+    closed = (0, 1 << 20)
+    with ExitStack() as stack:
+        listener, port = stack.enter_context(listening())
+        before = places()
+        watch = GrpcWatch(lambda: port, LIMITS, lambda: [closed, *own_sockets()])
+        pair(stack, listener, port)
+        watch.look()
+        assert places() == before + 1
 
 
 def test_a_closed_connection_leaves_its_place() -> None:
