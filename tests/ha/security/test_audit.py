@@ -117,6 +117,78 @@ def test_what_is_alike_is_said_once_in_the_end() -> None:
     assert rate.admit("bob", "a", QUIET_SECONDS) == 0
 
 
+def test_room_is_made_of_callers_whose_time_is_over_and_their_counts_are_kept() -> None:
+    rate = RefusalRate()
+    for caller in range(MOST_CALLERS):
+        for _ in range(3):
+            rate.admit(caller, "a", 0.0)
+    shared = [rate.admit(f"x{number}", number, QUIET_SECONDS - 1.0) for number in range(25)]
+    assert shared == [0] * MOST_OF_A_CALLER + [None] * 5, "there is no room for these"
+    for caller in ("bob", "eve"):
+        own = [rate.admit(caller, number, QUIET_SECONDS) for number in range(MOST_OF_A_CALLER + 1)]
+        assert own == [0] * MOST_OF_A_CALLER + [None]
+    assert rate.take_unsaid(QUIET_SECONDS) == 2 * MOST_CALLERS + 5 + 2
+
+
+def test_room_is_made_as_soon_as_there_is_none() -> None:
+    rate = RefusalRate()
+    for caller in range(MOST_CALLERS):
+        rate.admit(caller, "a", 0.0)
+    for caller in ("bob", "eve"):
+        own = [rate.admit(caller, number, QUIET_SECONDS) for number in range(MOST_OF_A_CALLER)]
+        assert own == [0] * MOST_OF_A_CALLER
+
+
+def test_a_new_caller_takes_nothing_from_another() -> None:
+    rate = RefusalRate()
+    for _ in range(2):
+        rate.admit("bob", "a", 0.0)
+    rate.admit("eve", "a", QUIET_SECONDS)
+    assert rate.admit("bob", "a", QUIET_SECONDS) == 1
+
+
+def test_every_minute_has_its_bound() -> None:
+    rate = RefusalRate()
+    for minute in range(1, 4):
+        now = minute * QUIET_SECONDS
+        lines = [rate.admit("bob", (minute, number), now + number % 50) for number in range(100)]
+        assert sum(line is not None for line in lines) == MOST_OF_A_CALLER
+
+
+def test_a_question_for_what_is_unsaid_gives_no_caller_new_lines() -> None:
+    rate = RefusalRate()
+    for _ in range(MOST_GRANTED):
+        assert rate.admit("bob", None, 0.0, Share.GRANTED) == 0
+    assert rate.take_unsaid(QUIET_SECONDS - 1.0) == 0
+    assert rate.admit("bob", None, QUIET_SECONDS - 1.0, Share.GRANTED) is None
+    assert rate.admit("bob", None, QUIET_SECONDS, Share.GRANTED) == 0
+
+
+def test_a_kind_outlives_the_minute_of_its_caller() -> None:
+    rate = RefusalRate()
+    rate.admit("bob", "a", 0.0)
+    for now in (30.0, 31.0):
+        rate.admit("bob", "b", now)
+    assert rate.take_unsaid(QUIET_SECONDS) == 0
+    assert rate.admit("bob", "c", QUIET_SECONDS) == 0, "in another minute of its caller"
+    assert rate.admit("bob", "b", 32.0 + QUIET_SECONDS) == 1
+    assert rate.admit("bob", "c", 2 * QUIET_SECONDS) == 0
+    assert rate.admit("bob", "b", 2 * QUIET_SECONDS) is None
+
+
+def test_it_is_silent_while_anything_is_unsaid() -> None:
+    rate = RefusalRate()
+    assert not rate.is_silent
+    for kind in ("a", "b", "b"):
+        rate.admit("bob", kind, 0.0)
+    assert rate.is_silent
+    assert rate.take_unsaid(QUIET_SECONDS) == 1
+    assert not rate.is_silent
+    for number in range(MOST_OF_A_CALLER + 1):
+        rate.admit("bob", number, QUIET_SECONDS)
+    assert rate.is_silent, "one had no line"
+
+
 NOISE = {
     "invented faces": [(f"x{number}.y", "connect") for number in range(200)],
     "invented methods": [("HAServiceProtocol", f"m{number}") for number in range(200)],
