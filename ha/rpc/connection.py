@@ -369,7 +369,7 @@ class ServerConnection(asyncio.Protocol):
         data = b"".join(self._outgoing)
         self._outgoing.clear()
         try:
-            data = data if self._layer is None else _wrapped(data, self._layer)
+            data = data if self._layer is None else encode_wrapped(data, self._layer)
         except SaslFailure as failure:
             self.abort(f"wrap: {failure}")
             return
@@ -391,9 +391,3 @@ class ServerConnection(asyncio.Protocol):
 
 def _late(limit: str, since: float, now: float, seconds: float) -> str | None:
     return limit if now - since > seconds else None
-
-
-def _wrapped(data: bytes, layer: Layer) -> bytes:
-    size = layer.max_plain_bytes
-    pieces = [data[start : start + size] for start in range(0, len(data), size)]
-    return b"".join([encode_wrapped(layer.wrap(piece)) for piece in pieces])

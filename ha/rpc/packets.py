@@ -15,6 +15,7 @@ from ha.record import record
 from ha.rpc.errors import MalformedFrame
 from ha.rpc.frames import frame_of, take_delimited, varint
 from ha.rpc.proto import rpc_header_pb2
+from ha.security.sasl.mechanism import Layer
 
 MAGIC = b"hrpc"
 VERSION = 9
@@ -184,6 +185,9 @@ def _request_header(key: CallKey, context: str = "") -> bytes:
     return header.SerializeToString()
 
 
+SASL_HEADER = _request_header(CallKey(b"", SASL_CALL_ID, NO_RETRY))
+
+
 def encode_success(key: CallKey, response: bytes) -> bytes:
     """Encode a server's answer with the method's response."""
     header = b"\x08" + varint(key.call_id % _U32) + _success(key.client_id, key.retry_count)
@@ -235,16 +239,20 @@ def encode_sasl_success() -> bytes:
     return encode_sasl(rpc_header_pb2.RpcSaslProto(state=rpc_header_pb2.RpcSaslProto.SUCCESS))
 
 
-def encode_wrapped(token: bytes) -> bytes:
-    """Encode a piece of a server's answers that a mechanism's layer has protected."""
-    wrapped = rpc_header_pb2.RpcSaslProto(state=rpc_header_pb2.RpcSaslProto.WRAP, token=token)
-    return frame_of(_WRAPPED, wrapped.SerializeToString())
+def encode_wrapped(data: bytes, layer: Layer, header: bytes | None = None) -> bytes:
+    """Encode answers, or under another header calls, as a layer protects them.
+
+    Only where they are sent: pieces must be wrapped in the order in which they leave.
+    """
+    size, wrap = layer.max_plain_bytes, rpc_header_pb2.RpcSaslProto.WRAP
+    pieces = [data[start : start + size] for start in range(0, len(data), size)]
+    said = [rpc_header_pb2.RpcSaslProto(state=wrap, token=layer.wrap(one)) for one in pieces]
+    return b"".join([frame_of(header or _WRAPPED, one.SerializeToString()) for one in said])
 
 
 def encode_sasl_request(message: rpc_header_pb2.RpcSaslProto) -> bytes:
-    """Encode a client's part of a negotiation, or a piece that a layer has protected."""
-    header = _request_header(CallKey(b"", SASL_CALL_ID, NO_RETRY))
-    return frame_of(header, message.SerializeToString())
+    """Encode a client's part of a negotiation."""
+    return frame_of(SASL_HEADER, message.SerializeToString())
 
 
 def decode_answer(frame: bytes) -> CallAnswer:

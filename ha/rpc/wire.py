@@ -174,18 +174,11 @@ class Wire(asyncio.Protocol):
             return
         if self.layer is not None:
             try:
-                data = _wrapped(data, self.layer)
+                data = packets.encode_wrapped(data, self.layer, packets.SASL_HEADER)
             except SaslFailure as failure:
                 self.drop(errors.ConnectionLost(str(failure)))
                 return
         self._transport.write(data)
-
-
-def _wrapped(data: bytes, layer: Layer) -> bytes:
-    size = layer.max_plain_bytes
-    pieces = [data[start : start + size] for start in range(0, len(data), size)]
-    tokens = [RpcSaslProto(state=RpcSaslProto.WRAP, token=layer.wrap(piece)) for piece in pieces]
-    return b"".join(map(packets.encode_sasl_request, tokens))
 
 
 def _expire(answer: asyncio.Future[CallAnswer], method: str, seconds: float) -> None:

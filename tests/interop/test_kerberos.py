@@ -12,6 +12,7 @@ from py4j.protocol import Py4JJavaError
 
 from deploy.local.cluster.cluster import Cluster, open_cluster
 from deploy.local.cluster.processes import wait_until
+from ha.security.kerberos.auth_to_local import NoShortName, parse_rules
 from tests.ha.security.kdc import REALM, Kdc
 from tests.interop.hadoop_server import JavaObject, running_hadoop
 from tests.interop.our_cluster import OurCluster
@@ -215,3 +216,46 @@ def test_access_lists_are_read_anew(ours: OurCluster, realm: Kdc) -> None:
         policy.unlink()
         assert refresh() == 0
     opened(ours, realm, "alice", protection="privacy").listStatus(root)
+
+
+RULES = (
+    "DEFAULT", "RULE:[1:$1]", "RULE:[2:$1]", "RULE:[1:$1@$0](.*@NNHA.TEST)s/@.*//",
+    "RULE:[2:$1@$0](nn@.*)s/.*/hdfs/ DEFAULT", "RULE:[2:$2;$1](^h.*;nn$)s/(.*);(.*)/$2-$1/ DEFAULT",
+    "RULE:[1:$1]/L DEFAULT", "RULE:[1:$1]s/a/b/", "RULE:[1:$1]s/a/b/g", "RULE:[1:$1]s/x*/-/g",
+    "RULE:[1:$1](a.*)s/(a)(l)?/$2$1$10/", "RULE:[1:$3]", "RULE:[1:$]", "RULE:[1:$1@$0]DEFAULT",
+    "RULE:[0:$0] DEFAULT", "RULE:[1:x$1y$0](x.*)s/\\$//g", "RULE:[2:$1$2]s/[aeiou]+/\\$/g",
+    "RULE:[1:$1](\\w+)s/(?i)ALICE/bob/", "RULE:[2:$1](n{2}|dn)", "RULE:[1:]", "RULE:[1:$1]()",
+)  # fmt: skip
+NAMES = (
+    f"alice@{REALM}", "alice@OTHER", f"ALICE@{REALM}", f"nn/host@{REALM}", "nn/host@OTHER",
+    f"dn/h1.example@{REALM}", f"xaxa@{REALM}", "a@A", f"a/b/c@{REALM}", f"a@b@{REALM}", "é@R",
+    f"$1@{REALM}", f"a b@{REALM}",
+)  # fmt: skip
+
+
+def test_short_names_are_those_of_hadoop(ours: OurCluster) -> None:
+    java = ours.hadoop.hadoop.security.authentication.util.KerberosName
+    try:
+        for mechanism in ("hadoop", "mit"):
+            java.setRuleMechanism(mechanism)
+            for rules in RULES:
+                java.setRules(rules)
+                for name in NAMES:
+                    assert short_of(rules, mechanism, name) == javas(java, name), (rules, name)
+    finally:
+        java.setRuleMechanism("hadoop")
+        java.setRules("DEFAULT")
+
+
+def javas(java: JavaObject, name: str) -> str | None:
+    try:
+        return str(java(name).getShortName()) or None
+    except Py4JJavaError:
+        return None
+
+
+def short_of(rules: str, mechanism: str, name: str) -> str | None:
+    try:
+        return parse_rules(rules, mechanism, REALM).short_name(name)
+    except NoShortName:
+        return None

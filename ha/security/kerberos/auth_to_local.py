@@ -109,11 +109,11 @@ def _rule(found: re.Match[str]) -> Rule:
     default, components, form, whole, part, target, repeat, lower = found.groups()
     if default:
         return Rule("DEFAULT")
-    if not components or not int(components):
+    if not components:
         raise BadRules(f"{text}: RULE:[ needs a number of components")
     pattern = None if part is None else _pattern(part, text)
     return Rule(
-        text, int(components), form,
+        text, int(components) or -1, form,  # no name has 0 components
         None if whole is None else _pattern(whole, text),
         pattern,
         "" if pattern is None else _replacement(target, pattern.groups, text),

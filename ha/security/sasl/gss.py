@@ -50,7 +50,7 @@ class _Given(c.Structure):
 
 
 class _Oid(c.Structure):
-    _fields_ = (("length", _u32), ("elements", _p))
+    _fields_ = (("length", _u32), ("elements", c.c_char_p))
 
 
 class _OidSet(c.Structure):
@@ -65,14 +65,8 @@ class _Pairs(c.Structure):
     _fields_ = (("count", _u32), ("elements", c.POINTER(_Pair)))
 
 
-def _oid(numbers: str) -> tuple[_Oid, object]:
-    data = bytes.fromhex(numbers)
-    kept = c.create_string_buffer(data, len(data))
-    return _Oid(len(data), c.cast(kept, _p)), kept
-
-
-_KRB5, _KRB5_BYTES = _oid("2a864886f712010202")
-_PRINCIPAL, _PRINCIPAL_BYTES = _oid("2a864886f71201020201")
+_KRB5 = _Oid(9, bytes.fromhex("2a864886f712010202"))
+_PRINCIPAL = _Oid(10, bytes.fromhex("2a864886f71201020201"))
 _KRB5_ONLY: Final = _OidSet(1, c.pointer(_KRB5))
 
 
