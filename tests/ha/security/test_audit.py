@@ -134,6 +134,7 @@ def test_room_is_made_as_soon_as_there_is_none() -> None:
     rate = RefusalRate()
     for caller in range(MOST_CALLERS):
         rate.admit(caller, "a", 0.0)
+    assert [rate.admit("ann", "a", QUIET_SECONDS) for _ in range(2)] == [0, None]
     for caller in ("bob", "eve"):
         own = [rate.admit(caller, number, QUIET_SECONDS) for number in range(MOST_OF_A_CALLER)]
         assert own == [0] * MOST_OF_A_CALLER
