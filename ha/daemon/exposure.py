@@ -179,13 +179,16 @@ def log_in_as(configuration: Configuration, daemon: Daemon) -> "OwnKerberos | No
             "tokens must keep strangers out of the data. Set it to true, or unset it."
         )
     from ha.security.kerberos.own import log_in
-    from ha.security.kerberos.settings import daemon_login
+    from ha.security.kerberos.settings import daemon_login, login, name_rules
 
     conf = configuration
     if daemon in (Daemon.NAMENODE, Daemon.ZKFC):
         here = local_namenode(configuration)
         conf = configuration.scoped(here.nameservice, here.namenode)
-    own = daemon_login(conf, _ROLES[daemon])
+    if daemon in (Daemon.WEB, Daemon.CHECKPOINT):  # they may run where no NameNode's keys are
+        own = login(conf, name_rules(conf))
+    else:
+        own = daemon_login(conf, _ROLES[daemon])
     log_in(own)
     return own
 

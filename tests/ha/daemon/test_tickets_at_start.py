@@ -13,7 +13,7 @@ from ha.conf.own_user import own_user
 from ha.daemon.exposure import check_exposure
 from ha.daemon.process import ExitWith
 from ha.security.caller import Method
-from ha.security.kerberos.own import log_in
+from ha.security.kerberos.own import log_in, own_kerberos
 from ha.security.sasl import gss
 from tests.ha.rpc.kerberized import configuration
 from tests.ha.security.kdc import REALM, Kdc
@@ -105,3 +105,15 @@ def test_host_stands_for_the_configured_one_in_lower_case(realm: Kdc, tmp_path: 
     }
     (way,) = check_exposure(configuration(realm, tmp_path, host), Daemon.NAMENODE, [RPC]).ways
     assert (way.protocol, way.server_id) == ("nn", "localhost")
+
+
+@pytest.mark.parametrize("daemon", [Daemon.WEB, Daemon.CHECKPOINT])
+def test_what_has_no_keys_uses_the_tickets_of_its_user(
+    realm: Kdc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, daemon: Daemon
+) -> None:
+    monkeypatch.setenv("KRB5CCNAME", str(realm.kinit("bob")))
+    conf = configuration(realm, tmp_path, {"dfs.namenode.keytab.file": "/no/such"})
+    assert not check_exposure(conf, daemon, []).ways
+    own = own_kerberos()
+    assert own is not None
+    assert own.tickets().principal == f"bob@{REALM}"
