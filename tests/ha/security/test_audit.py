@@ -124,8 +124,8 @@ def test_room_is_made_of_callers_whose_time_is_over_and_their_counts_are_kept() 
             rate.admit(caller, "a", 0.0)
     shared = [rate.admit(f"x{number}", number, QUIET_SECONDS - 1.0) for number in range(25)]
     assert shared == [0] * MOST_OF_A_CALLER + [None] * 5, "there is no room for these"
-    for caller in ("bob", "eve"):
-        own = [rate.admit(caller, number, QUIET_SECONDS) for number in range(MOST_OF_A_CALLER + 1)]
+    for name in ("bob", "eve"):
+        own = [rate.admit(name, number, QUIET_SECONDS) for number in range(MOST_OF_A_CALLER + 1)]
         assert own == [0] * MOST_OF_A_CALLER + [None]
     assert rate.take_unsaid(QUIET_SECONDS) == 2 * MOST_CALLERS + 5 + 2
 
@@ -135,8 +135,8 @@ def test_room_is_made_as_soon_as_there_is_none() -> None:
     for caller in range(MOST_CALLERS):
         rate.admit(caller, "a", 0.0)
     assert [rate.admit("ann", "a", QUIET_SECONDS) for _ in range(2)] == [0, None]
-    for caller in ("bob", "eve"):
-        own = [rate.admit(caller, number, QUIET_SECONDS) for number in range(MOST_OF_A_CALLER)]
+    for name in ("bob", "eve"):
+        own = [rate.admit(name, number, QUIET_SECONDS) for number in range(MOST_OF_A_CALLER)]
         assert own == [0] * MOST_OF_A_CALLER
 
 
@@ -179,15 +179,14 @@ def test_a_kind_outlives_the_minute_of_its_caller() -> None:
 
 def test_it_is_silent_while_anything_is_unsaid() -> None:
     rate = RefusalRate()
-    assert not rate.is_silent
     for kind in ("a", "b", "b"):
         rate.admit("bob", kind, 0.0)
-    assert rate.is_silent
+    silent = [rate.is_silent]
     assert rate.take_unsaid(QUIET_SECONDS) == 1
-    assert not rate.is_silent
+    silent.append(rate.is_silent)
     for number in range(MOST_OF_A_CALLER + 1):
         rate.admit("bob", number, QUIET_SECONDS)
-    assert rate.is_silent, "one had no line"
+    assert [*silent, rate.is_silent] == [True, False, True], "in the end one had no line"
 
 
 NOISE = {
