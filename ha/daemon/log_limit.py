@@ -103,10 +103,9 @@ class LineLimit:
     def _known(self, caller: Hashable) -> Hashable:
         self.say()
         with self._lock:
-            if len(self._callers) >= MOST_CALLERS and caller not in self._callers:
-                return _OTHERS
-            self._callers.add(caller)
-        return caller
+            if len(self._callers) < MOST_CALLERS:
+                self._callers.add(caller)
+            return caller if caller in self._callers else _OTHERS
 
     def _admit(self, name: str, limits: tuple[tuple[Hashable, int], ...]) -> bool:
         self.say()

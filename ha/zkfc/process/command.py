@@ -19,7 +19,7 @@ from ha.conf.hazards import Daemon
 from ha.conf.keys import cluster as keys
 from ha.conf.keys.key import Key
 from ha.conf.listening import Door, required_door
-from ha.conf.topology import NameNodeAddress, local_namenode, namenodes, nameservice_of
+from ha.conf.topology import NameNodeAddress, local_namenode, nameservice_of
 from ha.console.log_options import log_options
 from ha.console.options import configuration
 from ha.daemon.binding import listen_at
@@ -153,7 +153,7 @@ def zkfc(  # noqa: PLR0913 - its options
                     with process_format_zk.audited(conf, "zkfc --clear-zk", zookeeper):
                         await process_format_zk.clear_zookeeper(zookeeper, consent)
                 case [False, False, True]:
-                    await process_format_zk.check_zookeeper(_zookeeper_alone(conf), _nodes(conf))
+                    await process_format_zk.check_zookeeper(conf, _zookeeper_alone(conf))
                 case [False, False, False]:
                     await _serve(conf, *_checked_settings(conf), stop, ticket, note)
                 case _:
@@ -197,10 +197,6 @@ def _checked_settings(conf: Configuration) -> tuple[settings_settings.ZkfcSettin
 
 def _door(conf: Configuration, key: Key[Any], own: NameNodeAddress) -> Door:
     return required_door(conf, key, nameservice=own.nameservice, namenode=own.namenode)
-
-
-def _nodes(conf: Configuration) -> Sequence[NameNodeAddress]:
-    return namenodes(conf, nameservice_of(conf))
 
 
 def _zookeeper_alone(conf: Configuration, *, making: bool = False) -> ZooKeeperSettings:

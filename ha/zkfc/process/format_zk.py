@@ -6,7 +6,7 @@ above it are shared.
 
 import asyncio
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ import click
 import structlog
 
 from ha.conf.configuration import Configuration
-from ha.conf.topology import NameNodeAddress
+from ha.conf.topology import namenodes, nameservice_of
 from ha.console.command_audit import CommandAudit
 from ha.daemon.process import ExitWith
 from ha.elector.zookeeper import znodes
@@ -138,9 +138,7 @@ def _tell_closed(done: Closed, zookeeper: ZooKeeperSettings, *, keep: bool) -> N
         click.echo(f"warning: {text}", err=True)
 
 
-async def check_zookeeper(
-    zookeeper: ZooKeeperSettings, nodes: Sequence[NameNodeAddress] = ()
-) -> None:
+async def check_zookeeper(conf: Configuration, zookeeper: ZooKeeperSettings) -> None:
     """Print what a zkfc would find, and end with the code that it would end with."""
     async with znodes.connected(zookeeper, deadline_seconds=connect_seconds(zookeeper)) as session:
         told = await session.who_am_i()
@@ -158,6 +156,7 @@ async def check_zookeeper(
     ]
     if facts.formatted:
         lines += _contents(facts, zookeeper)
+        nodes = namenodes(conf, nameservice_of(conf))
         if facts.breadcrumb is not None and (foreign := left_alone(facts.breadcrumb, nodes)):
             lines.append(f"not configured:   the last active, {foreign}: {LEFT_ALONE}")
     for line in lines:
