@@ -20,6 +20,7 @@ from ha.rpc.client import RpcConnection
 from ha.rpc.errors import ConnectFailed, RemoteFault, RpcError
 from ha.rpc.java_names import CLIENT_PROTOCOL
 from ha.rpc.packets import CallKey
+from ha.rpc.sasl.initiation import LoginToken
 from hadoop.proto import client_namenode_pb2 as calls
 
 M = TypeVar("M", bound=Message)
@@ -63,6 +64,8 @@ class Namenodes:
     addresses: Sequence[HostPort]
     user: str | None = None
     limits: CallLimits = DEFAULT_LIMITS
+    token: LoginToken | None = None
+    """By which to log in."""
     _places: list[_Place] = field(init=False)
     _current: int = 0
     _closed: bool = False
@@ -80,6 +83,7 @@ class Namenodes:
         nameservice: str | None = None,
         user: str | None = None,
         limits: CallLimits = DEFAULT_LIMITS,
+        token: LoginToken | None = None,
     ) -> "Namenodes":
         """Return the NameNodes that the configuration lists.
 
@@ -88,7 +92,7 @@ class Namenodes:
         """
         service = nameservice or topology.nameservice_of(configuration)
         known = topology.namenodes(configuration, service)
-        return cls([one.rpc for one in known], user=user, limits=limits)
+        return cls([one.rpc for one in known], user=user, limits=limits, token=token)
 
     async def __aenter__(self) -> "Namenodes":
         return self
@@ -169,6 +173,7 @@ class Namenodes:
                     user=self.user,
                     deadline_seconds=self.limits.connect_seconds,
                     client_id=self._client_id,
+                    token=self.token,
                 )
             )
             opening.add_done_callback(_is_of_no_use)

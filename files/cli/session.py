@@ -13,8 +13,9 @@ from files import errors
 from files.cli.forms import Entry
 from files.cli.spelling import Unfit
 from files.cli.tree import Tree
+from files.held_tokens import held_token
 from files.namenodes import DEFAULT_LIMITS, CallLimits, Namenodes
-from ha.conf.own_user import own_user
+from ha.conf.own_user import call_as, own_user
 from ha.console import exit_codes
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.output import FORMATS, plain, show
@@ -177,9 +178,13 @@ async def _run(
         attempt_seconds=min(usual.attempt_seconds, most),
         total_seconds=most,
     )
+    token = held_token(place.nameservice)
+    if token is not None:
+        call_as(token.owner)
     namenodes = Namenodes.of(
-        place.configuration, nameservice=place.nameservice, user=own_user(), limits=limits
-    )
+        place.configuration, nameservice=place.nameservice, user=own_user(), limits=limits,
+        token=token,
+    )  # fmt: skip
     async with namenodes:
         session = Session(command, place, Tree(namenodes, own_user(), place.nameservice))
         with suppress(NoAnswer), session.trying(place.nameservice):

@@ -13,7 +13,7 @@ from ha.conf.topology import HostPort
 from ha.names import waited_for
 from ha.rpc import errors, java_names, packets
 from ha.rpc.packets import CallAnswer, CallKey
-from ha.rpc.sasl.initiation import prove
+from ha.rpc.sasl.initiation import LoginToken, prove, prove_by_token
 from ha.rpc.wire import Wire
 from ha.security.caller import Role
 from ha.security.kerberos.own import own_kerberos
@@ -84,17 +84,21 @@ class RpcConnection:
         user: str | None = None,
         deadline_seconds: float,
         client_id: bytes = CLIENT_ID,
+        token: LoginToken | None = None,
     ) -> "RpcConnection":
-        """Connect and say who calls (by default, the user of this process).
+        """Connect and say who calls (by default, the user of this process, or a token's).
 
         Raises:
             ConnectFailed: if there is no connection within the deadline.
+            RemoteFault: if the server does not take the token.
         """
         try:
             async with asyncio.timeout(deadline_seconds):
                 role = _SERVERS.get(protocol)
                 wire = await _connected(client_id, host, port, role)
-                if (own := own_kerberos()) is not None:
+                if token is not None:
+                    user = await prove_by_token(wire, token)
+                elif (own := own_kerberos()) is not None:
                     user = await prove(wire, own, role, host, user)
         except TimeoutError as failure:
             why = waited_for(failure)

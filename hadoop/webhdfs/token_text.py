@@ -5,10 +5,10 @@ from typing import Final
 
 from hadoop import writable
 from hadoop.proto.hdfs_types_pb2 import TokenProto
+from hadoop.token_file import read_token
 
 KIND: Final = "WEBHDFS delegation"
 """Java's WebHdfsFileSystem looks for its tokens under this name."""
-_MAX_BYTES: Final = 8192
 
 
 def encoded(token: TokenProto) -> str:
@@ -25,12 +25,9 @@ def decoded(text: str) -> TokenProto:
     """Return the token of a text; raise ValueError if it has none."""
     try:
         raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
-        identifier, pos = writable.read_sized(raw, 0, _MAX_BYTES)
-        password, pos = writable.read_sized(raw, pos, _MAX_BYTES)
-        kind, pos = writable.read_text(raw, pos)
-        service, pos = writable.read_text(raw, pos)
+        token, pos = read_token(raw, 0)
     except (ValueError, IndexError) as problem:
         raise ValueError(f"it is no token: {problem}") from problem
     if pos != len(raw):
         raise ValueError(f"it is no token: {len(raw) - pos} bytes are behind its end")
-    return TokenProto(identifier=identifier, password=password, kind=kind, service=service)
+    return token

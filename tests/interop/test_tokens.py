@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -93,6 +94,16 @@ def fs_shell(ours: OurCluster, token_file: Path, *words: str) -> subprocess.Comp
     )  # fmt: skip
 
 
+def nnha_fs(ours: OurCluster, token_file: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run our own command with that file, too."""
+    return subprocess.run(
+        [sys.executable, "-m", "ha.cli.main", "fs", *words],
+        env={**os.environ, "HADOOP_CONF_DIR": str(ours.cluster.conf_dir),
+             "HADOOP_TOKEN_FILE_LOCATION": str(token_file)},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
 def test_a_job_with_a_token_only_works_through_a_failover_until_it_is_cancelled(
     ours: OurCluster, tmp_path: Path
 ) -> None:
@@ -107,7 +118,10 @@ def test_a_job_with_a_token_only_works_through_a_failover_until_it_is_cancelled(
 
     shell = fs_shell(ours, file, "-touchz", "/jobs/by-shell")
     assert shell.returncode == 0, shell.stderr
+    assert nnha_fs(ours, file, "mkdir", "/jobs/by-nnha").returncode == 0
     with closing(client.open(conf, "alice", str(file))) as job:
+        made = job.getFileStatus(ours.hadoop.path("/jobs/by-nnha"))
+        assert made.getOwner() == "alice"
         status = job.getFileStatus(ours.hadoop.path("/jobs/by-shell"))
         assert status.getOwner() == "alice"  # and not root, as the kernel says
         with pytest.raises(Py4JJavaError, match="only with kerberos or web authentication"):
@@ -126,6 +140,9 @@ def test_a_job_with_a_token_only_works_through_a_failover_until_it_is_cancelled(
         with pytest.raises(Py4JJavaError, match="can't be found in cache") as refused:
             late.getFileStatus(ours.hadoop.path("/"))
         assert "SecretManager$InvalidToken" in str(refused.value.java_exception.toString())
+    ours_too = nnha_fs(ours, file, "ls", "/")
+    assert ours_too.returncode == 3, ours_too.stderr
+    assert "can't be found in cache" in ours_too.stderr
     shell = fs_shell(ours, file, "-ls", "/")
     assert shell.returncode == 1
     assert "can't be found in cache" in shell.stderr

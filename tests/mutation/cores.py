@@ -220,6 +220,8 @@ CORES: Final[dict[str, Core]] = {
         (
             "ha/security/sasl/digest_md5.py",
             "ha/security/sasl/message_layer.py",
+            "files/held_tokens.py",
+            "hadoop/token_file.py",
             "hadoop/webhdfs/token_text.py",
             "namenode_sim/client_protocol/tokens/calls.py",
             "namenode_sim/client_protocol/tokens/secret_manager.py",
@@ -232,6 +234,7 @@ CORES: Final[dict[str, Core]] = {
             "tests/namenode_sim/process/test_token_login.py",
             "tests/namenode_sim/webhdfs/test_operations.py",
             "tests/hadoop/test_webhdfs_token_text.py",
+            "tests/files/test_held_tokens.py",
         ),
         NO_WORLDS,
     ),

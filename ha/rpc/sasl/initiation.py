@@ -4,6 +4,7 @@ See docs/reference/rpc.md#sasl.
 """
 
 import asyncio
+from dataclasses import dataclass
 
 from ha.rpc import errors
 from ha.rpc.packets import SASL_PREAMBLE
@@ -11,8 +12,10 @@ from ha.rpc.proto.rpc_header_pb2 import RpcSaslProto
 from ha.rpc.wire import Wire
 from ha.security.caller import Method, Role
 from ha.security.kerberos.own import OwnKerberos
-from ha.security.sasl.kerberos import MECHANISM
-from ha.security.sasl.mechanism import Agreed, SaslFailure
+from ha.security.sasl.digest_md5 import MECHANISM as DIGEST_MD5
+from ha.security.sasl.digest_md5 import RPC_REALM, RPC_URI, DigestInitiator, Service
+from ha.security.sasl.kerberos import MECHANISM as GSSAPI
+from ha.security.sasl.mechanism import Agreed, Protection, SaslFailure
 
 
 async def prove(
@@ -29,7 +32,7 @@ async def prove(
     try:
         wire.send(SASL_PREAMBLE)
         said = await wire.negotiate(RpcSaslProto(state=RpcSaslProto.NEGOTIATE))
-        offer = _chosen(said)
+        offer = _chosen(said, Method.KERBEROS, GSSAPI)
         server = f"{offer.protocol}/{offer.serverId}"
         initiator = await asyncio.to_thread(own.initiator, role, host, server)
         token, request = b"", RpcSaslProto(state=RpcSaslProto.INITIATE, auths=[offer])
@@ -53,14 +56,52 @@ async def prove(
     return own.principal if user in (None, own.user) else user
 
 
-def _chosen(said: RpcSaslProto) -> RpcSaslProto.SaslAuth:
+@dataclass(frozen=True, slots=True)
+class LoginToken:
+    """A delegation token: its owner, its identifier and its secret, these two in base64."""
+
+    owner: str
+    name: str
+    password: bytes
+
+
+async def prove_by_token(wire: Wire, token: LoginToken) -> str:
+    """Prove that we hold a token; return its owner, who is the user for the context.
+
+    Raises:
+        RemoteFault: the server is a standby, or does not take the token.
+        SaslFailure: it takes no tokens, or does not know this one; the connection is of no use.
+        RpcError: the connection is gone.
+    """
+    service = Service(RPC_URI, RPC_REALM, tuple(Protection))
+    initiator = DigestInitiator(service, token.name, token.password)
+    try:
+        wire.send(SASL_PREAMBLE)
+        said = await wire.negotiate(RpcSaslProto(state=RpcSaslProto.NEGOTIATE))
+        offer = _chosen(said, Method.TOKEN, DIGEST_MD5)
+        response = initiator.step(offer.challenge)
+        offer.ClearField("challenge")
+        request = RpcSaslProto(state=RpcSaslProto.INITIATE, token=response.token, auths=[offer])
+        said = await wire.negotiate(request)
+        step = initiator.step(said.token)
+        if said.state != RpcSaslProto.SUCCESS or not isinstance(step, Agreed):
+            raise SaslFailure("it does not end the negotiation")
+        wire.layer, wire.negotiated = step.layer, True
+    finally:
+        if not wire.negotiated:
+            wire.drop(errors.ConnectionLost("no proof"))
+    return token.owner
+
+
+def _chosen(said: RpcSaslProto, method: Method, mechanism: str) -> RpcSaslProto.SaslAuth:
     if said.state != RpcSaslProto.NEGOTIATE:
+        why = "a token" if method is Method.TOKEN else "hadoop.security.authentication=kerberos"
         raise SaslFailure(
             "Server asks us to fall back to SIMPLE auth, but this client is configured to only "
-            "allow secure connections (hadoop.security.authentication=kerberos)"
+            f"allow secure connections ({why})"
         )
-    ours = (Method.KERBEROS.name, MECHANISM)
     for one in said.auths:
-        if (one.method, one.mechanism) == ours:
+        if (one.method, one.mechanism) == (method.name, mechanism):
             return one
-    raise SaslFailure(f"it offers no Kerberos, only {[one.method for one in said.auths]}")
+    offered = [one.method for one in said.auths]
+    raise SaslFailure(f"it offers no {method.name.capitalize()}, only {offered}")

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Final
 
-import structlog
-
 from ha.conf.own_user import call_as
 from ha.security.caller import Role
 from ha.security.kerberos.admission import ServicePrincipal, is_address
@@ -19,8 +17,6 @@ from ha.security.kerberos.auth_to_local import NameRules, NoShortName
 from ha.security.sasl import gss
 from ha.security.sasl.kerberos import KerberosInitiator
 from ha.security.sasl.mechanism import Protection, SaslFailure
-
-log = structlog.get_logger()
 
 RENEWED_AT: Final = 0.8
 """The part of their life after which tickets are fetched anew."""
@@ -74,7 +70,11 @@ class OwnKerberos:
             if self._tickets is None:
                 advice = f"check {self.keytab} and the KDC" if self.keytab else "run kinit"
                 raise SaslFailure(f"no Kerberos tickets: {failure}; {advice}") from failure
-            log.warning("kerberos.not_renewed", principal=self.principal, because=str(failure))
+            import structlog  # here: a command that asks one question loads it for nothing
+
+            structlog.get_logger().warning(
+                "kerberos.not_renewed", principal=self.principal, because=str(failure)
+            )
             self._renewed_at = time.monotonic() + 60.0
             return
         self._renewed_at = time.monotonic() + RENEWED_AT * self._tickets.seconds

@@ -11,10 +11,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-import structlog
-
-log = structlog.get_logger()
-
 GROUPS_DEADLINE_SECONDS: Final = 5.0
 
 GroupsOf = Callable[[str], Awaitable[frozenset[str]]]
@@ -65,7 +61,11 @@ async def groups_here(user: str) -> frozenset[str]:
             # A directory server may be asked, and may be slow.
             return await asyncio.to_thread(_groups, user)
     except TimeoutError:
-        log.warning("groups.unanswered", user=user, seconds=GROUPS_DEADLINE_SECONDS)
+        import structlog  # here: a command that asks one question loads it for nothing
+
+        structlog.get_logger().warning(
+            "groups.unanswered", user=user, seconds=GROUPS_DEADLINE_SECONDS
+        )
         return frozenset()
 
 

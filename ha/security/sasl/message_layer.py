@@ -10,9 +10,6 @@ from dataclasses import dataclass
 from hashlib import md5
 from typing import Final, Protocol
 
-from cryptography.hazmat.decrepit.ciphers.algorithms import ARC4, TripleDES
-from cryptography.hazmat.primitives.ciphers import Cipher, modes
-
 from ha.security.sasl.mechanism import SaslFailure
 
 MIN_BUFFER_BYTES: Final = 1024
@@ -46,6 +43,10 @@ class DigestCipher:
 
 
 def _rc4(key: bytes) -> _Ciphering:
+    # Loaded here, as below: every client of Hadoop RPC would have them in memory.
+    from cryptography.hazmat.decrepit.ciphers.algorithms import ARC4
+    from cryptography.hazmat.primitives.ciphers import Cipher
+
     return Cipher(ARC4(key), None)
 
 
@@ -55,6 +56,9 @@ def _spread(number: int) -> bytes:
 
 
 def _triple_des(key: bytes) -> _Ciphering:
+    from cryptography.hazmat.decrepit.ciphers.algorithms import TripleDES
+    from cryptography.hazmat.primitives.ciphers import Cipher, modes
+
     number = int.from_bytes(key[:14], "big")
     first, second = _spread(number >> 56), _spread(number)
     return Cipher(TripleDES(first + second + first), modes.CBC(key[8:]))

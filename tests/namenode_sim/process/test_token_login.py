@@ -8,11 +8,15 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from files.errors import Refused, Unreachable
+from files.namenodes import CallLimits, Namenodes
 from ha.conf.keys.security import Mode
+from ha.conf.topology import HostPort
 from ha.rpc import packets
 from ha.rpc.frames import FrameSplitter, frame_of
 from ha.rpc.java_names import CLIENT_PROTOCOL
 from ha.rpc.proto.rpc_header_pb2 import IpcConnectionContextProto, RpcSaslProto
+from ha.rpc.sasl.initiation import LoginToken
 from ha.rpc.server import RpcServer
 from ha.security.access_control import AccessControl
 from ha.security.caller import Method
@@ -162,6 +166,53 @@ async def test_the_user_is_the_tokens_in_all_layers(scene: Scene, protection: Pr
     made = await scene.served.status("/made")
     assert made is not None
     assert made.owner == "alice"  # and not the user of the socket's other end
+
+
+def held(token: TokenProto) -> LoginToken:
+    name = b64encode(token.identifier).decode()
+    return LoginToken("alice", name, b64encode(token.password))
+
+
+async def test_our_own_client_logs_in_by_a_token_at_whichever_is_active(scene: Scene) -> None:
+    places = [HostPort("127.0.0.1", 1), HostPort("127.0.0.1", scene.port)]
+    async with Namenodes(places, user="hdfs", token=held(scene.token)) as namenodes:
+        made = await namenodes.ask(
+            calls.MkdirsResponseProto, src="/made", createParent=True,
+            masked=FsPermissionProto(perm=0o755),
+        )  # fmt: skip
+        assert made.result
+    status = await scene.served.status("/made")
+    assert status is not None
+    assert status.owner == "alice"
+
+
+async def test_our_own_client_is_refused_at_once_with_a_token_that_is_none(scene: Scene) -> None:
+    await scene.served.call("cancelDelegationToken", user="alice", token=scene.token)
+    places = [HostPort("127.0.0.1", scene.port)]
+    async with Namenodes(places, token=held(scene.token)) as namenodes:
+        with pytest.raises(Refused, match="can't be found in cache"):
+            await namenodes.ask(calls.GetFileInfoResponseProto, src="/")
+
+
+async def test_our_own_client_needs_the_secret(scene: Scene) -> None:
+    places = [HostPort("127.0.0.1", scene.port)]
+    wrong = replace(held(scene.token), password=b"other")
+    async with Namenodes(places, token=wrong) as namenodes:
+        with pytest.raises(Refused, match="authentication failed"):
+            await namenodes.ask(calls.GetFileInfoResponseProto, src="/")
+
+
+async def test_our_own_client_gives_a_token_to_no_server_without_any(scene: Scene) -> None:
+    server = RpcServer([scene.served.face.protocol()])
+    port = await server.start("127.0.0.1", 0)
+    limits = CallLimits(connect_seconds=0.2, attempt_seconds=0.3, total_seconds=0.4)
+    places = [HostPort("127.0.0.1", port)]
+    try:
+        async with Namenodes(places, token=held(scene.token), limits=limits) as namenodes:
+            with pytest.raises(Unreachable, match="fall back to SIMPLE"):
+                await namenodes.ask(calls.GetFileInfoResponseProto, src="/")
+    finally:
+        await server.stop()
 
 
 async def test_a_token_lets_its_holder_act_for_its_owner_alone(scene: Scene) -> None:
