@@ -92,7 +92,7 @@ def is_shut_here(far: socket.socket) -> bool:
 
 
 def test_what_closes_while_it_looks_hides_no_other() -> None:
-    """gRPC closes a descriptor between the look at it and the question where it leads."""
+    """A descriptor of gRPC closes between the look at it and the question where it leads."""
     closed = (0, 1 << 20)
     with ExitStack() as stack:
         listener, port = stack.enter_context(listening())
