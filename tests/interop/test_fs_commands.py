@@ -23,7 +23,7 @@ from ha.cli.main import main
 from tests.ha.cli.nnha_run import untouched_logging
 from tests.ha.cli.schema import faults
 from tests.interop.hadoop_server import Hadoop
-from tests.interop.our_cluster import OurCluster
+from tests.interop.our_cluster import SHELL, OurCluster
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(180)]
 
@@ -36,7 +36,12 @@ NAMES = ("plain", "with blank", "ümlaut-日本", "star*", "what?", "[ab]", "{a,
 @pytest.fixture(scope="module")
 def ours(hadoop: Hadoop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OurCluster]:
     folder = tmp_path_factory.mktemp("fs")
-    with open_cluster(folder, datanodes=2, more_keys={"fs.trash.interval": "60"}) as cluster:
+    more = {
+        "fs.trash.interval": "60",
+        "nnha.audit.client": str(folder / "calls.log"),
+        "hadoop.caller.context.enabled": "true",
+    }
+    with open_cluster(folder / "cluster", datanodes=2, more_keys=more) as cluster:
         cluster.up()
         yield OurCluster(cluster, hadoop)
 
@@ -364,3 +369,21 @@ def test_tab_offers_paths_in_each_shell(ours: OurCluster, tree: str, tmp_path: P
         assert run("fish", "-c", f"nnha completion fish | source; {ask}") == [
             "/odd/folder with blank/"
         ]
+
+
+def test_a_call_of_hadoops_shell_has_its_line_in_the_audit_log(ours: OurCluster) -> None:
+    audit = ours.cluster.layout.directory.parent / "calls.log"
+    assert ours.run(SHELL, "-mkdir", "/audited-é😀").status == 0
+    assert ours.run(SHELL, "-rmdir", "/audited-é😀").status == 0
+    path = r"src=/audited-\u00E9\uD83D\uDE00" "\tdst=null\tperm="
+
+    def said() -> list[str]:
+        lines = (line.split("\tcmd=")[-1] for line in audit.read_text().splitlines())
+        return [line.partition("\tcallerContext=CLI")[0] for line in lines if path in line]
+
+    def is_there() -> bool:
+        made, gone = said(), f"delete\t{path}null\tproto=rpc"
+        return gone in made and any(one.startswith(f"mkdirs\t{path}") for one in made)
+
+    wait_until(is_there, what="lines of the shell's calls", deadline_seconds=SECONDS)
+    assert any(one.endswith(":rwxr-xr-x\tproto=rpc") for one in said())
