@@ -12,7 +12,15 @@ from py4j.protocol import Py4JJavaError
 
 from deploy.local.cluster.cluster import Cluster, open_cluster
 from deploy.local.cluster.processes import wait_until
+from ha.conf.configuration import load_configuration
+from ha.conf.topology import HostPort
+from ha.rpc.client import call_once
+from ha.rpc.errors import ConnectFailed
+from ha.rpc.java_names import HA_SERVICE_PROTOCOL
+from ha.rpc.proto import ha_service_pb2 as ha
 from ha.security.kerberos.auth_to_local import NoShortName, parse_rules
+from ha.security.kerberos.own import log_in
+from ha.security.kerberos.settings import login, name_rules
 from tests.ha.security.kdc import REALM, Kdc
 from tests.interop.hadoop_server import JavaObject, running_hadoop
 from tests.interop.our_cluster import OurCluster
@@ -259,3 +267,35 @@ def short_of(rules: str, mechanism: str, name: str) -> str | None:
         return parse_rules(rules, mechanism, REALM).short_name(name)
     except NoShortName:
         return None
+
+
+@pytest.mark.parametrize("protection", ["authentication", "integrity", "privacy"])
+async def test_our_clients_call_hadoops_own_server(
+    ours: OurCluster, realm: Kdc, protection: str
+) -> None:
+    server = ours.hadoop.compiled("nnha.KerberosServer")
+    name = f"nn/localhost@{REALM}"
+    more = {"hadoop.rpc.protection": protection, "hadoop.security.authorization": "false"}
+    java = ours.configuration(more)
+    port = server.begin(java, name, str(realm.keytab("nn/localhost")))
+    wanted = f"hadoop.rpc.protection={protection}"
+    conf = load_configuration(ours.cluster.conf_dir, [wanted])
+    own = login(conf, name_rules(conf), f"alice@{REALM}", str(realm.keytab("alice")))
+    log_in(own)
+    try:
+        status = await service_status("localhost", port)
+        assert status.notReadyReason == "a test"
+        assert server.whoAsked() == f"alice@{REALM} (auth:KERBEROS)"
+        own.services = ()
+        with pytest.raises(ConnectFailed, match="invalid Kerberos principal: nn/localhost"):
+            await service_status("localhost", port)
+    finally:
+        log_in(None)
+        server.end()
+
+
+async def service_status(host: str, port: int) -> ha.GetServiceStatusResponseProto:
+    return await call_once(
+        HostPort(host, port), HA_SERVICE_PROTOCOL, "getServiceStatus",
+        ha.GetServiceStatusRequestProto(), ha.GetServiceStatusResponseProto, deadline_seconds=30,
+    )  # fmt: skip
