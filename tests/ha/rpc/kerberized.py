@@ -9,7 +9,12 @@ from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.keys.security import Mode
 from ha.daemon.exposure import let_in_by_lists
 from ha.rpc.client import RpcConnection
-from ha.rpc.java_names import CLIENT_PROTOCOL, HA_SERVICE_PROTOCOL
+from ha.rpc.java_names import (
+    CLIENT_PROTOCOL,
+    DATANODE_PROTOCOL,
+    HA_SERVICE_PROTOCOL,
+    ZKFC_PROTOCOL,
+)
 from ha.rpc.protocol import Call, Method, RpcProtocol
 from ha.rpc.server import RpcServer
 from ha.security.access_control import AccessControl
@@ -20,6 +25,7 @@ from tests.ha.rpc.wire import Echo
 from tests.ha.security.kdc import REALM, Kdc
 from tests.ha.security.test_unproven import Lines
 
+QJOURNAL = "org.apache.hadoop.hdfs.qjournal.protocol.QJournalProtocol"
 _SITE = "<configuration><property><name>a</name><value>b</value></property></configuration>"
 _NN = f"nn/localhost@{REALM}"
 
@@ -51,6 +57,9 @@ PROTOCOLS = (
         HA_SERVICE_PROTOCOL,
         {"monitorHealth": Method(Echo, who), "transitionToObserver": Method(Echo, who)},
     ),
+    RpcProtocol(QJOURNAL, {"newEpoch": Method(Echo, who), "getEditLogManifest": Method(Echo, who)}),
+    RpcProtocol(ZKFC_PROTOCOL, {"cedeActive": Method(Echo, who)}),
+    RpcProtocol(DATANODE_PROTOCOL, {"sendHeartbeat": Method(Echo, who)}),
 )
 
 

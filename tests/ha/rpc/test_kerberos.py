@@ -5,11 +5,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from ha.conf.keys.security import Mode
 from ha.rpc.errors import ConnectFailed, ConnectionLost, RemoteFault
-from ha.rpc.java_names import AUTHORIZATION, HA_SERVICE_PROTOCOL
-from tests.ha.rpc.kerberized import alice, asked, configuration, logged_in, secured_server
+from ha.rpc.java_names import (
+    AUTHORIZATION,
+    DATANODE_PROTOCOL,
+    HA_SERVICE_PROTOCOL,
+    ZKFC_PROTOCOL,
+)
+from ha.security.caller import ALL_ROLES
+from ha.security.kerberos import own
+from ha.security.kerberos.admission import ServicePrincipal
+from tests.ha.rpc.kerberized import QJOURNAL, alice, asked, configuration, logged_in, secured_server
 from tests.ha.security.kdc import REALM, Kdc
 
 
@@ -204,6 +213,50 @@ async def test_no_caller_goes_on_where_a_look_up_fails(realm: Kdc, tmp_path: Pat
         access.admission = replace(
             access.admission, groups_of=broken, policy={"security.client.protocol.acl": " users"}
         )
-        for own in (alice(conf, realm), None):
-            with logged_in(own), pytest.raises(ConnectionLost):
+        for login in (alice(conf, realm), None):
+            with logged_in(login), pytest.raises(ConnectionLost):
                 await asked(port)
+
+
+CONTROL = {
+    (QJOURNAL, "newEpoch"): {"nn/localhost"},
+    (QJOURNAL, "getEditLogManifest"): {"nn/localhost", "jn/localhost"},
+    (ZKFC_PROTOCOL, "cedeActive"): {"nn/localhost"},
+    (DATANODE_PROTOCOL, "sendHeartbeat"): {"dn/localhost"},
+}
+
+
+async def test_daemons_may_what_their_kind_may(realm: Kdc, tmp_path: Path) -> None:
+    conf = configuration(
+        realm, tmp_path, {"dfs.namenode.shared.edits.dir": "qjournal://localhost:8485/ns1"}
+    )
+    async with secured_server(conf) as (port, _, _):
+        for who in ("nn/localhost", "jn/localhost", "dn/localhost", "alice"):
+            # Whoever is called here has the keys of a NameNode.
+            theirs = alice(conf, realm, who)
+            theirs.services = (ServicePrincipal(f"nn/localhost@{REALM}", None, ALL_ROLES),)
+            with logged_in(theirs):
+                for (protocol, method), allowed in CONTROL.items():
+                    if who in allowed:
+                        assert "kerberos" in await asked(port, protocol=protocol, method=method)
+                        continue
+                    with pytest.raises(RemoteFault, match=rf"{method} is for .*{who}@{REALM}"):
+                        await asked(port, protocol=protocol, method=method)
+
+
+def test_tickets_are_fetched_again_and_kept_while_they_cannot_be(
+    realm: Kdc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    login = alice(configuration(realm, tmp_path, {}), realm)
+    first = login.tickets()
+    assert login.tickets() is first
+    monkeypatch.setattr(own, "RENEWED_AT", 0.0)
+    login = alice(configuration(realm, tmp_path, {}), realm)
+    first = login.tickets()
+    second = login.tickets()
+    assert second is not first
+    login.principal = f"never@{REALM}"  # nothing can be fetched for it
+    with capture_logs() as logs:
+        assert login.tickets() is second
+        assert login.tickets() is second, "it is not tried again at once"
+    assert [line["event"] for line in logs] == ["kerberos.not_renewed"]
