@@ -139,10 +139,7 @@ def check_exposure(
 def let_in_by_lists(
     access: AccessControl, configuration: Configuration, own: "OwnKerberos | None"
 ) -> None:
-    """Let callers prove themselves by tickets, and hold them to the operator's lists.
-
-    Raises ConfigurationError where these cannot be read.
-    """
+    """Take callers' tickets, and hold them to the operator's lists.  Raises ConfigurationError."""
     if own is None and not configuration.get(AUTHORIZATION):
         return
     from ha.security.kerberos.settings import accepting, admission
@@ -167,10 +164,7 @@ def refresh_lists(access: AccessControl | None, configuration: Configuration) ->
 
 
 def log_in_as(configuration: Configuration, daemon: Daemon) -> "OwnKerberos | None":
-    """Log this process in, as the configuration says; None without Kerberos.
-
-    Raises ConfigurationError where it cannot.
-    """
+    """Log this process in, if it is to use Kerberos.  Raises ConfigurationError where it cannot."""
     if configuration.get(AUTHENTICATION).lower() != "kerberos":
         return None
     if configuration.get(keys_datanode.BLOCK_TOKENS) is False:
@@ -194,10 +188,7 @@ def log_in_as(configuration: Configuration, daemon: Daemon) -> "OwnKerberos | No
 
 
 def by_tickets(configuration: Configuration) -> frozenset[str]:
-    """Return the keys of listeners on which Kerberos proves who calls.
-
-    Those for blocks are among them where a caller must show a token of the NameNode's.
-    """
+    """Return the keys of listeners where Kerberos, or a token for a block, proves who calls."""
     rpc = (
         keys.NAMENODE_RPC, keys.NAMENODE_SERVICE_RPC, keys.NAMENODE_LIFELINE_RPC, keys.ZKFC_PORT,
         keys_datanode.RPC, keys_journal.HADOOP_RPC,

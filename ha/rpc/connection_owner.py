@@ -1,4 +1,4 @@
-"""What a connection needs of the server that it belongs to."""
+"""What a connection needs of its server."""
 
 from typing import Protocol, TypeVar
 

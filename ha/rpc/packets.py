@@ -240,10 +240,7 @@ def encode_sasl_success() -> bytes:
 
 
 def encode_wrapped(data: bytes, layer: Layer, header: bytes | None = None) -> bytes:
-    """Encode answers, or under another header calls, as a layer protects them.
-
-    Only where they are sent: pieces must be wrapped in the order in which they leave.
-    """
+    """Encode answers, or under another header calls, in pieces; send them in the order of calls."""
     size, wrap = layer.max_plain_bytes, rpc_header_pb2.RpcSaslProto.WRAP
     pieces = [data[start : start + size] for start in range(0, len(data), size)]
     said = [rpc_header_pb2.RpcSaslProto(state=wrap, token=layer.wrap(one)) for one in pieces]

@@ -1,7 +1,4 @@
-"""What a proven caller may be: its roles, for whom it acts, which protocols are closed to it.
-
-Decided once for a connection, at its context; lists of groups and hosts may take a while.
-"""
+"""What a proven caller may be: its roles, for whom it acts, which protocols are closed to it."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,8 +1,4 @@
-"""As whom this process calls others by Kerberos, for every client in it.
-
-A process is one daemon, with a keytab, or one command, with a person's tickets.  It is set once at
-the start; without it, calls go out without a proof.
-"""
+"""As whom this process calls others by Kerberos, for every client in it; set once at the start."""
 
 import threading
 import time
@@ -18,16 +14,12 @@ from ha.security.sasl import gss
 from ha.security.sasl.kerberos import KerberosInitiator
 from ha.security.sasl.mechanism import Protection, SaslFailure
 
-RENEWED_AT: Final = 0.8
-"""The part of their life after which tickets are fetched anew."""
+RENEWED_AT: Final = 0.8  # of the life of tickets
 
 
 @dataclass(slots=True)
 class OwnKerberos:
-    """Tickets, and which principals the servers must have that are called with them.
-
-    Without principal and keytab they are those that kinit has fetched.
-    """
+    """Tickets, of a keytab or else of kinit, and which principals the servers must have."""
 
     principal: str | None
     keytab: str | None

@@ -12,7 +12,6 @@ from ha.security.sasl.way import Step
 log = structlog.get_logger()
 
 _THREADS: Final = ThreadPoolExecutor(2, "sasl")
-"""No more steps wait for them than unproven callers may be connected."""
 
 
 async def take(step: Step) -> Challenge | Proven | SaslFailure:

@@ -232,7 +232,7 @@ async def test_daemons_may_what_their_kind_may(realm: Kdc, tmp_path: Path) -> No
     )
     async with secured_server(conf) as (port, _, _):
         for who in ("nn/localhost", "jn/localhost", "dn/localhost", "alice"):
-            # Whoever is called here has the keys of a NameNode.
+            # The server has the keys of a NameNode, also where another kind is called.
             theirs = alice(conf, realm, who)
             theirs.services = (ServicePrincipal(f"nn/localhost@{REALM}", None, ALL_ROLES),)
             with logged_in(theirs):
