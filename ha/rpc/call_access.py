@@ -31,28 +31,23 @@ class CallAccess:
     """Asks the control of access for an RPC server; without one whoever calls is believed."""
 
     def __init__(self, access: AccessControl | None) -> None:
-        self._access = access
-
-    @property
-    def control(self) -> AccessControl | None:
-        """The daemon's own control of access."""
-        return self._access
+        self.control = access
 
     @property
     def tls(self) -> "TlsFiles | None":
         """The certificates of this daemon's listeners."""
-        return None if self._access is None else self._access.tls
+        return None if self.control is None else self.control.tls
 
     def caller(self, transport: asyncio.BaseTransport) -> Caller | None:
         """Return the caller at the other end; None where access is not controlled."""
-        if self._access is None:
+        if self.control is None:
             return None
         told = transport.get_extra_info
         secured = told("ssl_object")
-        if not self._access.takes_simple and secured is None:
+        if not self.control.takes_simple and secured is None:
             return unproven(str(end_of(told("peername"))))  # only what it proves itself counts
-        found = self._access.caller(told("peername"), told("sockname"), told("socket"), secured)
-        if self._access.takes_simple or found.method is Proof.TLS:
+        found = self.control.caller(told("peername"), told("sockname"), told("socket"), secured)
+        if self.control.takes_simple or found.method is Proof.TLS:
             return found
         return unproven(found.address)
 
@@ -64,33 +59,33 @@ class CallAccess:
 
     async def admitted(self, caller: Caller, greeted: Greeted) -> Caller | Hangup:
         """Return the caller as the operator's lists let it go on, or its refusal."""
-        assert self._access is not None
-        return _or_hangup(await self._access.admitted(caller, greeted.user, greeted.protocol))
+        assert self.control is not None
+        return _or_hangup(await self.control.admitted(caller, greeted.user, greeted.protocol))
 
     def lacks_name(self, caller: Caller | None) -> bool:
         """Return whether the caller's user must be named before its calls are read."""
-        return caller is not None and self._access is not None and self._access.lacks_name(caller)
+        return caller is not None and self.control is not None and self.control.lacks_name(caller)
 
     async def named(self, caller: Caller) -> Caller:
         """Return the caller with its name, which may take a directory service some time."""
-        return caller if self._access is None else await self._access.named(caller)
+        return caller if self.control is None else await self.control.named(caller)
 
     def greeted(self, caller: Caller | None, greeted: Greeted) -> Caller | Hangup | None:
         """Return the caller under the name that it gives itself, or its refusal."""
-        if self._access is None:
+        if self.control is None:
             return None
         caller = caller or _UNKNOWN
         face = _last(greeted.protocol)[:MAX_FACE]
         if caller.principal:
             return caller  # what it claims is for ``admitted``
-        return _or_hangup(self._access.claimed(caller, greeted.user, greeted.real_user, face))
+        return _or_hangup(self.control.claimed(caller, greeted.user, greeted.real_user, face))
 
     def refusal(self, caller: Caller | None, asked: Asked, method: Method) -> bytes | None:
         """Return the answer to a call that its caller may not make; None where it may."""
-        if self._access is None:
+        if self.control is None:
             return None
         caller = caller or _UNKNOWN
-        denied = self._access.refusal(
+        denied = self.control.refusal(
             caller, "rpc", _last(asked.protocol), _action(asked, method), asked.context
         )
         if denied is None:
@@ -101,9 +96,9 @@ class CallAccess:
 
     def may(self, caller: Caller | None, asked: Asked) -> bool:
         """Return whether the caller may make a call that is in no audit; from any thread."""
-        if self._access is None:
+        if self.control is None:
             return True
-        return self._access.may(caller or _UNKNOWN, _last(asked.protocol), asked.method)
+        return self.control.may(caller or _UNKNOWN, _last(asked.protocol), asked.method)
 
     def ended(
         self,
@@ -116,7 +111,7 @@ class CallAccess:
 
         A handler may have rules of its own, and refuse; files' permissions are no such rule.
         """
-        if self._access is None or caller is None:
+        if self.control is None or caller is None:
             return
         face = _last(asked.protocol)
         if (
@@ -125,9 +120,9 @@ class CallAccess:
             and asked.protocol != CLIENT_PROTOCOL
         ):
             name = _action(asked, method)
-            self._access.refused_by_handler(caller, face, name, outcome.reason, asked.context)
+            self.control.refused_by_handler(caller, face, name, outcome.reason, asked.context)
             return
-        if not self._access.audits(face, asked.method):
+        if not self.control.audits(face, asked.method):
             return
         name = _action(asked, method)
         ended = Outcome.DONE
@@ -136,7 +131,7 @@ class CallAccess:
         elif isinstance(outcome, Exception):
             ended = Outcome.FAILED
         reason = str(outcome) if ended is Outcome.FAILED else ""
-        self._access.ended(caller, "rpc", face, name, ended, reason, asked.context)
+        self.control.ended(caller, "rpc", face, name, ended, reason, asked.context)
 
 
 def _or_hangup(found: Caller | Denied) -> Caller | Hangup:

@@ -112,8 +112,15 @@ class ServerSession:
     """Turns one peer's bytes into events.  Never raises for what a peer sends."""
 
     __slots__ = (
-        "_inner", "_layer", "_limits", "_negotiation", "_phase", "_sasl", "_simple", "_splitter",
+        "_inner",
+        "_limits",
+        "_negotiation",
+        "_phase",
+        "_sasl",
+        "_simple",
+        "_splitter",
         "_ways",
+        "layer",
     )  # fmt: skip
 
     def __init__(self, limits: RpcLimits, ways: Sequence[Way] = (), *, simple: bool = True) -> None:
@@ -126,12 +133,8 @@ class ServerSession:
         self._splitter = FrameSplitter()
         self._inner = FrameSplitter()
         self._negotiation: Negotiation | None = None
-        self._layer: Layer | None = None
-
-    @property
-    def layer(self) -> Layer | None:
+        self.layer: Layer | None = None
         """What protects all that follows SUCCESS, in both directions."""
-        return self._layer
 
     @property
     def phase(self) -> Phase:
@@ -174,7 +177,7 @@ class ServerSession:
         assert self._negotiation is not None
         event = self._negotiation.answered(outcome)
         if isinstance(event, Proved) and self._negotiation.proven is not None:
-            self._layer = self._negotiation.proven.layer
+            self.layer = self._negotiation.proven.layer
         return self._negotiated(event)
 
     def _take_frame(self) -> bytes | Hangup | None:
@@ -182,11 +185,11 @@ class ServerSession:
         limits = self._limits
         most = limits.max_handshake_frame_bytes if handshake else limits.max_frame_bytes
         try:
-            if self._layer is None:
+            if self.layer is None:
                 return self._splitter.take_frame(most)
             while (frame := self._inner.take_frame(most)) is None:
                 piece = self._splitter.take_frame(_MAX_WRAPPED_BYTES)
-                text = None if piece is None else self._unwrapped(piece, self._layer)
+                text = None if piece is None else self._unwrapped(piece, self.layer)
                 if not isinstance(text, bytes):
                     return text
                 self._inner.feed(text)
@@ -204,7 +207,7 @@ class ServerSession:
         try:
             return layer.unwrap(token) if isinstance(token, bytes) else _refused(token)
         except SaslFailure as failure:
-            self._layer = None  # nothing of this stream can be trusted, nor answered
+            self.layer = None  # nothing of this stream can be trusted, nor answered
             return Hangup(b"", f"integrity: {failure}")
 
     def _read_preamble(self) -> Hangup | None:

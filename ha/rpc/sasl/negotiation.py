@@ -1,9 +1,5 @@
 """The server's side of SASL in Hadoop RPC: which mechanism, step by step, until a caller is proven.
 
-    START ──NEGOTIATE──► OFFERED ──INITIATE──► STEPPING ◄──RESPONSE── CHALLENGED
-                                                  │ └────CHALLENGE────────►
-                                                  └──SUCCESS──► DONE
-
 A step is an event out, whose outcome is fed back in: the mechanism may work in a thread.  Pure.
 See docs/reference/rpc.md#sasl.
 """

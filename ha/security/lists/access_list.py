@@ -28,10 +28,8 @@ class AccessList:
     @classmethod
     def parse(cls, text: str) -> "AccessList":
         """Read ``user,user group,group``; a ``*`` is everybody, an empty text admits no user."""
-        if "*" in text:
-            return cls(everybody=True)
         users, _, groups = text.partition(" ")
-        return cls(_names(users), _names(groups))
+        return cls.of(users, groups)
 
     @classmethod
     def of(cls, users: str, groups: str) -> "AccessList":
