@@ -88,7 +88,7 @@ def hadoop_line(entry: Entry, stamp: str) -> str:
     user = caller.name or (f"uid {caller.uid}" if caller.uid is not None else "null")
     pairs = {
         "allowed": "true" if entry.allowed else "false",
-        "ugi": f"{user} (auth:{caller.method.name})",
+        "ugi": caller.in_full if caller.principal else f"{user} (auth:{caller.method.name})",
         "ip": f"/{caller.host}",
         "cmd": entry.action,
         "src": entry.target,
@@ -110,6 +110,7 @@ def fields(entry: Entry) -> Mapping[str, object]:
     """Return the fields of a JSON line."""
     caller = entry.caller
     certified = {"certificate": str(caller)} if caller.certified else {}
+    certified |= {"ugi": _said(caller.in_full)} if caller.principal else {}
     return {
         "allowed": entry.allowed,
         "outcome": entry.outcome.value,

@@ -84,9 +84,9 @@ class Caller:
     @property
     def in_full(self) -> str:
         """How Hadoop names the caller, in refusals and in its audit log."""
-        if self.real:
-            return f"{self.name} (auth:PROXY) via {self.principal} (auth:{self.method.name})"
-        return f"{self.principal or self.name} (auth:{self.method.name})"
+        known = self.principal if self.method is Method.KERBEROS else self.real or self.name
+        proven = f"{known} (auth:{self.method.name})"
+        return f"{self.name} (auth:PROXY) via {proven}" if self.real else proven
 
     def named(self, name: str) -> "Caller":
         """Return a copy under the name of a user."""
