@@ -11,7 +11,7 @@ import os
 import socket
 import stat
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
@@ -83,14 +83,15 @@ class GrpcWatch:
             del self._found[inode]
             self._door.leave(inode)
         self._others &= sockets.keys()
+        admitted = dict(self._admitted)
+        # First those that were let call: what comes now must not have them give way.
+        for inode, (_, address, _) in self._found.items():
+            if address in admitted and inode in self._door:
+                self._place(inode, admitted[address])
         for inode in sorted(sockets.keys() - self._found.keys() - self._others):
-            self._take(inode, sockets[inode])
-        there = {address: inode for inode, (_, address, _) in self._found.items()}
-        for address, standing in tuple(self._admitted.items()):
-            if address not in there:
-                del self._admitted[address]  # if it came since, its next call says so again
-            elif there[address] in self._door:
-                self._place(there[address], standing)
+            self._take(inode, sockets[inode], admitted)
+        for address in admitted.keys() - {address for _, address, _ in self._found.values()}:
+            del self._admitted[address]
 
     def _run(self) -> None:
         while not self._stopping.wait(AGAIN_SECONDS if self._too_many else LOOK_SECONDS):
@@ -100,12 +101,13 @@ class GrpcWatch:
             except Exception:
                 log.warning("journal.grpc_not_watched", exc_info=True)
 
-    def _take(self, inode: int, number: int) -> None:
+    def _take(self, inode: int, number: int, admitted: Mapping[str, Standing]) -> None:
         with suppress(OSError, ValueError), _borrowed(number) as one:
             own, peer = one.getsockname(), one.getpeername()
             if end_of(own) is not None and own[1] == self._port():
-                self._found[inode] = number, str(end_of(peer)), origin_of_ends(peer, own)
-                self._place(inode, Standing.UNPROVEN)
+                address = str(end_of(peer))
+                self._found[inode] = number, address, origin_of_ends(peer, own)
+                self._place(inode, admitted.get(address, Standing.UNPROVEN))
                 return
         self._others.add(inode)
 
