@@ -13,6 +13,7 @@ from ha.rpc.errors import ConnectFailed, ConnectionLost, DeadlineExceeded, Remot
 from ha.rpc.java_names import IO_EXCEPTION
 from ha.rpc.packets import CallKey
 from ha.rpc.protocol import Call, Catalogue, NotServed, RpcProtocol
+from ha.rpc.sasl.initiation import LoginToken
 from tests.simulation.engine.clock import PROCESS, Process, VirtualLoop
 from tests.simulation.failover.hosts import LIFE, Host, Life, Listener, WorldNetwork
 
@@ -53,8 +54,10 @@ class Switchboard:
         user: str | None = None,
         deadline_seconds: float,
         client_id: bytes = b"",
+        token: LoginToken | None = None,
     ) -> "SimConnection":
         """Open as RpcConnection.open does."""
+        assert token is None, "no controller logs in by a token"
         here = PROCESS.get()
         assert here is not None
         accepted: asyncio.Future[Listener | None] = self.loop.create_future()
