@@ -35,6 +35,7 @@ ALWAYS = {
 INFO = NamespaceInfo(NEWEST_LAYOUT, 4711, "CID-ours", 0, "BP-1-127.0.0.1-2")
 
 
+@pytest.mark.long
 async def test_hadoop_goes_on_with_the_tokens_of_our_edits(hadoop: Hadoop, tmp_path: Path) -> None:
     scene = Scene(now_ms=int(time.time() * 1000))
     scene.served.log_and_apply(ops.StartLogSegment())
@@ -81,7 +82,10 @@ def ours(hadoop: Hadoop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[O
     folder = tmp_path_factory.mktemp("tokens")
     with open_cluster(folder, datanodes=1, more_keys=ALWAYS) as cluster:
         cluster.up()
-        yield OurCluster(cluster, hadoop)
+        made = OurCluster(cluster, hadoop)
+        made.close_cached()
+        yield made
+        made.close_cached()
 
 
 def fs_shell(ours: OurCluster, token_file: Path, *words: str) -> subprocess.CompletedProcess[str]:
