@@ -14,8 +14,8 @@ from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.wire.block_messages import block_id_of
 from hadoop.wire.connection import PeerLost
 from hadoop.wire.errors import MalformedTransfer
+from hadoop.wire.handshake import connect
 from hadoop.wire.packets import Op, encode_op
-from hadoop.wire.peer import Peer
 
 _MD5_BYTES: Final = 16
 _LEAST_BYTES: Final = 32
@@ -70,8 +70,7 @@ async def _of_block(
     for node in block.locs:
         peer = None
         try:
-            place = node.id.ipAddr, node.id.xferPort
-            peer = await Peer.connect(*place, seconds=limits.connect_seconds)
+            peer = await connect(node.id, block.blockToken, seconds=limits.connect_seconds)
             await peer.send(request, seconds=limits.packet_seconds)
             answer = await peer.read_message(pb.BlockOpResponseProto, seconds=limits.packet_seconds)
         except (PeerLost, MalformedTransfer) as problem:

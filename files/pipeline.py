@@ -11,6 +11,7 @@ from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.wire.block_messages import address_of
 from hadoop.wire.connection import PeerLost
 from hadoop.wire.errors import DataNodeError, MalformedTransfer
+from hadoop.wire.handshake import connect
 from hadoop.wire.packets import HEARTBEAT_SEQNO, Op, PacketHeader, encode_op, encode_packet
 from hadoop.wire.peer import Peer
 
@@ -95,7 +96,8 @@ class Pipeline:
         seconds = limits.waiting(len(places))
         peer = None
         try:
-            peer = await Peer.connect(first.ipAddr, first.xferPort, seconds=limits.connect_seconds)
+            token = request.header.baseHeader.token
+            peer = await connect(first, token, seconds=limits.connect_seconds)
             await peer.send(encode_op(Op.WRITE_BLOCK, request), seconds=seconds)
             answer = await peer.read_message(
                 pb.BlockOpResponseProto,

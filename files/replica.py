@@ -15,6 +15,7 @@ from hadoop.wire.block_messages import address_of, block_id_of
 from hadoop.wire.byte_budget import ByteBudget
 from hadoop.wire.checksums import verify
 from hadoop.wire.errors import DataNodeError, MalformedTransfer
+from hadoop.wire.handshake import connect
 from hadoop.wire.packets import Op, Packet, encode_op
 from hadoop.wire.peer import Peer
 
@@ -51,9 +52,8 @@ async def parts(
         PeerLost: if the DataNode goes away, or sends nothing for too long.
         DataNodeError: if it refuses, or if the bytes are not those that it says.
     """
-    place = read.node.id
-    peer = await Peer.connect(
-        place.ipAddr, place.xferPort, seconds=limits.connect_seconds, budget=budget
+    peer = await connect(
+        read.node.id, read.block.blockToken, seconds=limits.connect_seconds, budget=budget
     )
     try:
         request = encode_op(Op.READ_BLOCK, _request(read, client))

@@ -130,16 +130,8 @@ def check(
         TokenRefused: the token is none, is not signed with a key of ours, is of another block, has
             ended, or does not allow this.
     """
-    if not token.identifier:
-        raise TokenRefused("the request has no block token")
-    try:
-        expiry_ms, key_id, grant = decode(token.identifier)
-    except (ValueError, IndexError, DecodeError) as problem:
-        raise TokenRefused(f"the block token makes no sense: {problem}") from problem
-    key = keys.get(key_id)
-    if key is None or key.expiry_ms < now_ms:
-        raise TokenRefused(f"the block token is signed with key {key_id}, which is not known here")
-    if not hmac.compare_digest(_signed(token.identifier, key.secret), token.password):
+    expiry_ms, grant, password = read(token.identifier, keys, now_ms)
+    if not hmac.compare_digest(password, token.password):
         raise TokenRefused("the block token's signature is wrong")
     if expiry_ms < now_ms:
         raise TokenRefused(f"the block token of {grant.user} has ended")
@@ -150,6 +142,20 @@ def check(
     _check_names("storage types", grant.storage_types, wanted.storage_types)
     _check_names("storages", grant.storage_ids, wanted.storage_ids)
     return grant
+
+
+def read(identifier: bytes, keys: Mapping[int, BlockKey], now_ms: int) -> tuple[int, Grant, bytes]:
+    """Return when a token ends, what it says, and its password; raise TokenRefused."""
+    if not identifier:
+        raise TokenRefused("the request has no block token")
+    try:
+        expiry_ms, key_id, grant = decode(identifier)
+    except (ValueError, IndexError, DecodeError) as problem:
+        raise TokenRefused(f"the block token makes no sense: {problem}") from problem
+    key = keys.get(key_id)
+    if key is None or key.expiry_ms < now_ms:
+        raise TokenRefused(f"the block token is signed with key {key_id}, which is not known here")
+    return expiry_ms, grant, _signed(identifier, key.secret)
 
 
 def _check_names(what: str, granted: tuple[str, ...], wanted: tuple[str, ...]) -> None:

@@ -16,13 +16,15 @@ from datanode.transfers.block_access import BlockAccess
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import datanode as keys
-from ha.conf.keys.security import Mode
+from ha.conf.keys.kerberos import DATA_PROTECTION
+from ha.conf.keys.security import AUTHENTICATION, Mode
 from ha.conf.listening import Door, is_loopback, required_door
 from ha.conf.topology import HostPort, namenodes, nameservice_of
 from ha.daemon.end_code import ONLY_A_PERSON
 from ha.daemon.exposure import ADVICE, OPEN_TO_STRANGERS
 from ha.daemon.process import ExitWith
 from ha.security.access_control import AccessControl
+from ha.security.sasl.mechanism import Protection
 from hadoop.blocks import PoolId
 from hadoop.location import path_of
 from hadoop.proto.hdfs_types_pb2 import StorageTypeProto
@@ -51,6 +53,7 @@ class DataNodeSettings:
     tolerated: int
     locked_memory: int = 0
     block_tokens: bool = True
+    protections: tuple[Protection, ...] = ()
     rhythm: Rhythm
     limits: TransferLimits
     scan: ScanRhythm = ScanRhythm()
@@ -91,6 +94,7 @@ def read_settings(conf: Configuration) -> DataNodeSettings:
         tolerated=conf.get(keys.FAILED_VOLUMES_TOLERATED),
         locked_memory=conf.get(keys.LOCKED_MEMORY),
         block_tokens=conf.get(keys.BLOCK_TOKENS) is not False,
+        protections=_protections(conf),
         rhythm=Rhythm(
             conf.get(keys.HEARTBEAT_INTERVAL),
             conf.get(keys.REPORT_INTERVAL),
@@ -121,7 +125,23 @@ def block_access(
             f"in strict mode {settings.data} serves nothing without them. Set "
             f"{keys.BLOCK_TOKENS.name} to true at every NameNode"
         )
-    return BlockAccess(pool, wanted=settings.block_tokens, needed=needed)
+    return BlockAccess(
+        pool, wanted=settings.block_tokens, needed=needed, protections=settings.protections
+    )
+
+
+def _protections(conf: Configuration) -> tuple[Protection, ...]:
+    """Return what protects connections to this DataNode, of which each caller chooses one."""
+    found = conf.get(DATA_PROTECTION) or ()
+    simple = conf.get(AUTHENTICATION).lower() != "kerberos"
+    if found and (simple or conf.get(keys.BLOCK_TOKENS) is False):
+        lacking = f"{AUTHENTICATION.name}=simple" if simple else f"{keys.BLOCK_TOKENS.name}=false"
+        raise ConfigurationError(
+            f"{conf.where(DATA_PROTECTION)} is {','.join(found)}, but with {lacking} nothing would "
+            "be protected: Hadoop's clients have the handshake with Kerberos alone, and its "
+            "password is a block token's. → Set both, or unset it."
+        )
+    return tuple(map(Protection, found))
 
 
 def _scan_rhythm(bytes_per_second: int, hours: int) -> ScanRhythm:

@@ -3,12 +3,15 @@
 See docs/reference/block-tokens.md.
 """
 
+import base64
+import binascii
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import structlog
 
 from datanode.metrics import TOKENS_REFUSED
+from ha.security.sasl.mechanism import Protection
 from hadoop import block_tokens
 from hadoop.block_tokens import BlockKey, Grant, Mode, TokenRefused
 from hadoop.blocks import Block, PoolId
@@ -29,12 +32,15 @@ class BlockAccess:
 
     They are where all NameNodes have them on: the tokens of one that has not would be lacking.
     ``wanted``: they are until a NameNode has registered this DataNode.  ``needed`` is why nothing
-    is served where one has them off, empty where it is served without.
+    is served where one has them off, empty where it is served without.  Callers choose one of
+    ``protections`` in a handshake; without any, none is asked for.
     """
 
     def __init__(
-        self, pool: PoolId, *, wanted: bool, needed: str = "", wall_ms: Callable[[], int] = _wall_ms
-    ) -> None:
+        self, pool: PoolId, *, wanted: bool, needed: str = "",
+        protections: Sequence[Protection] = (), wall_ms: Callable[[], int] = _wall_ms,
+    ) -> None:  # fmt: skip
+        self.protections = protections
         self._pool, self._wanted, self._needed, self._wall_ms = pool, wanted, needed, wall_ms
         self._keys: dict[int, BlockKey] = {}
         self._current: BlockKey | None = None
@@ -83,6 +89,22 @@ class BlockAccess:
             raise TokenRefused(
                 f"a NameNode gives no block tokens here, and {self._needed}"
             ) from refusal
+
+    def password(self, user: str) -> bytes:
+        """Return the password of a handshake, whose user is a token's identifier in base64.
+
+        Raises:
+            TokenRefused: it is no token of a NameNode of ours, or has ended.
+        """
+        try:
+            identifier = base64.b64decode(user, validate=True)
+        except binascii.Error as problem:
+            raise TokenRefused("the user is no block token") from problem
+        now_ms = self._wall_ms()
+        expiry_ms, _, password = block_tokens.read(identifier, self._keys, now_ms)
+        if expiry_ms < now_ms:
+            raise TokenRefused("the block token has ended")
+        return base64.b64encode(password)
 
     def token(self, block: Block) -> hdfs.TokenProto:
         """Return the token with which another DataNode takes a copy of a block from this one."""

@@ -31,6 +31,7 @@ from hadoop.wire.block_messages import checked_block
 from hadoop.wire.byte_budget import ByteBudget
 from hadoop.wire.connection import PeerLost
 from hadoop.wire.errors import ChecksumMismatch, DataNodeError, MalformedTransfer
+from hadoop.wire.handshake import connect
 from hadoop.wire.packets import Op, encode_op
 from hadoop.wire.peer import Peer, TransferLimits
 
@@ -168,8 +169,8 @@ class Moves:
 
     async def _fetch(self, request: pb.OpReplaceBlockProto, block: Block) -> None:
         source, limits = request.source.id, self._limits
-        proxy = await Peer.connect(
-            source.ipAddr, source.xferPort, seconds=limits.connect_seconds, budget=self._budget
+        proxy = await connect(
+            source, request.header.token, seconds=limits.connect_seconds, budget=self._budget
         )
         try:
             asked = pb.OpCopyBlockProto(header=request.header)

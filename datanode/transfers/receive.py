@@ -25,6 +25,7 @@ from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.wire.block_messages import address_of
 from hadoop.wire.connection import PeerLost
 from hadoop.wire.errors import ChecksumMismatch, DataNodeError, MalformedTransfer
+from hadoop.wire.handshake import connect
 from hadoop.wire.packets import Op, Packet, PacketHeader, encode_op
 from hadoop.wire.peer import Peer, TransferLimits
 
@@ -140,10 +141,10 @@ class Receiver:
 
     async def _connected(self, target: hdfs.DatanodeInfoProto) -> Peer:
         seconds = self._limits.connect_seconds + self._limits.downstream_seconds
-        mirror = await Peer.connect(target.id.ipAddr, target.id.xferPort, seconds=seconds)
-        request = encode_op(Op.WRITE_BLOCK, self._plan.for_next())
+        request = self._plan.for_next()
+        mirror = await connect(target.id, request.header.baseHeader.token, seconds=seconds)
         try:
-            await mirror.send(request, seconds=self._seconds)
+            await mirror.send(encode_op(Op.WRITE_BLOCK, request), seconds=self._seconds)
         except BaseException:
             mirror.abort()
             raise

@@ -13,8 +13,9 @@ from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.wire.block_messages import extended
 from hadoop.wire.errors import DataNodeError
+from hadoop.wire.handshake import connect
 from hadoop.wire.packets import Op, encode_op
-from hadoop.wire.peer import Peer, TransferLimits
+from hadoop.wire.peer import TransferLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ async def _send(
 ) -> None:
     first = targets.nodes[0].id
     seconds = limits.waiting(len(targets.nodes))
-    peer = await Peer.connect(first.ipAddr, first.xferPort, seconds=limits.connect_seconds)
+    peer = await connect(first, request.header.baseHeader.token, seconds=limits.connect_seconds)
     try:
         await peer.send(encode_op(Op.WRITE_BLOCK, request), seconds=seconds)
         await send_stretch(peer, stretch, seconds=seconds)

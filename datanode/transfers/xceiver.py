@@ -14,6 +14,7 @@ from datanode.replicas.store import Store
 from datanode.transfers.balance_throttle import MoveRefused, MoveRules
 from datanode.transfers.block_access import BlockAccess
 from datanode.transfers.block_checksum import block_checksum
+from datanode.transfers.handshake import accept
 from datanode.transfers.moves import Moves
 from datanode.transfers.receive import Receiver
 from datanode.transfers.send import open_stretch, opening, send_stretch
@@ -30,6 +31,7 @@ from hadoop.wire.block_messages import checked_block
 from hadoop.wire.byte_budget import ByteBudget
 from hadoop.wire.connection import Connection, PeerLost
 from hadoop.wire.errors import ChecksumMismatch, DataNodeError, MalformedTransfer
+from hadoop.wire.handshake import is_privileged
 from hadoop.wire.packets import OP_HEAD, Op, decode_op
 from hadoop.wire.peer import Peer, TransferLimits
 
@@ -94,7 +96,11 @@ class XceiverServer:
         self._server = await asyncio.get_running_loop().create_server(
             lambda: Connection(self._budget, self._connected), host, port, backlog=256
         )
-        return int(self._server.sockets[0].getsockname()[1])
+        bound = int(self._server.sockets[0].getsockname()[1])
+        if self._access.protections and is_privileged(bound):
+            log.warning("datanode.no_handshakes", port=bound, why="Hadoop has none below 1024")
+            self._access.protections = ()
+        return bound
 
     async def stop(self) -> None:
         """Close the port and end every transfer; what was received stays."""
@@ -182,6 +188,8 @@ class XceiverServer:
     async def _serve(self, peer: Peer) -> None:
         seconds = self.limits.operation_seconds
         try:
+            if self._access.protections:
+                await accept(peer, self._access, seconds=seconds)
             while True:
                 head = await peer.read(OP_HEAD.size, seconds=seconds)
                 op = decode_op(head)

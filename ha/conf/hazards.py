@@ -89,9 +89,9 @@ HAZARDS: Final = (
         keys.ENCRYPT_DATA_TRANSFER,
         bool,
         _BLOCKS,
-        "nnha's NameNode gives out no encryption keys, and its DataNode encrypts nothing: clients "
-        "would send blocks in the clear",
-        "Set it to false for these daemons if that is acceptable",
+        "nnha's NameNode gives out no encryption keys, and its DataNode encrypts nothing by them: "
+        "clients would send blocks in the clear",
+        "Set it to false, and with Kerberos dfs.data.transfer.protection to privacy instead",
     ),
     Hazard(
         keys.KEY_PROVIDER,

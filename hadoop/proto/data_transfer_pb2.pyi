@@ -3,8 +3,8 @@
 isort:skip_file
 DataTransferProtocol: the bytes of blocks between clients and DataNodes, and between DataNodes.
 
-Names and numbers are those of Hadoop 3.5.0 (datatransfer.proto).  Short-circuit reads, encryption
-and erasure-coded groups are left out: those ops are refused.
+Names and numbers are those of Hadoop 3.5.0 (datatransfer.proto).  Short-circuit reads and
+erasure-coded groups are left out: those ops are refused.  So are the ciphers beyond SASL's own.
 """
 
 from collections import abc as _abc
@@ -609,3 +609,33 @@ class ClientReadStatusProto(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ClientReadStatusProto: _TypeAlias = ClientReadStatusProto  # noqa: Y015
+
+@_typing.final
+class DataTransferEncryptorMessageProto(_message.Message):
+    """"status" is 0 unless a side gives up; "accessTokenError" has a client ask for another block token."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STATUS_FIELD_NUMBER: _builtins.int
+    PAYLOAD_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    ACCESSTOKENERROR_FIELD_NUMBER: _builtins.int
+    status: _builtins.int
+    payload: _builtins.bytes
+    message: _builtins.str
+    accessTokenError: _builtins.bool
+    def __init__(
+        self,
+        *,
+        status: _builtins.int | None = ...,
+        payload: _builtins.bytes | None = ...,
+        message: _builtins.str | None = ...,
+        accessTokenError: _builtins.bool | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["accessTokenError", b"accessTokenError", "message", b"message", "payload", b"payload", "status", b"status"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accessTokenError", b"accessTokenError", "message", b"message", "payload", b"payload", "status", b"status"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DataTransferEncryptorMessageProto: _TypeAlias = DataTransferEncryptorMessageProto  # noqa: Y015

@@ -89,7 +89,7 @@ def decode_op(head: bytes) -> Op:
         MalformedTransfer: if the peer speaks another protocol, or if there is no such operation.
     """
     if head.startswith(SASL_MAGIC):
-        raise MalformedTransfer("the peer wants SASL, which this DataNode does not speak")
+        raise MalformedTransfer("the peer wants SASL; dfs.data.transfer.protection is not set here")
     version, code = OP_HEAD.unpack(head)
     if version != VERSION:
         raise MalformedTransfer(f"the peer speaks version {version}; only {VERSION} is known")

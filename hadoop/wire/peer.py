@@ -6,10 +6,12 @@ from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 
+from ha.security.sasl.mechanism import Layer
 from hadoop.wire import packets as wire_packets
 from hadoop.wire.byte_budget import ByteBudget
 from hadoop.wire.connection import Connection, PeerLost
 from hadoop.wire.errors import MalformedTransfer
+from hadoop.wire.sealed import Sealed
 
 M = TypeVar("M", bound=Message)
 
@@ -56,6 +58,7 @@ class Peer:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._bytes: Connection | Sealed = connection
         self._soon = bytearray()
 
     @property
@@ -84,6 +87,11 @@ class Peer:
             raise PeerLost(f"no connection to {host}:{port}: {problem}") from problem
         return cls(connection)
 
+    def protect(self, layer: Layer | None) -> None:
+        """Pass all bytes through a layer from now on; None leaves them as they are."""
+        if layer is not None:
+            self._bytes = Sealed(self._connection, layer)
+
     # Reading.
 
     async def read(self, count: int, *, seconds: float) -> bytes:
@@ -92,9 +100,9 @@ class Peer:
         Raises:
             PeerLost: if they do not come in time.
         """
-        await self._connection.wait_for(count, until=_in(seconds))
-        found = bytes(self._connection.waiting[:count])
-        self._connection.skip(count)
+        await self._bytes.wait_for(count, until=_in(seconds))
+        found = bytes(self._bytes.waiting[:count])
+        self._bytes.skip(count)
         return found
 
     async def read_message(self, kind: type[M], *, seconds: float) -> M:
@@ -104,7 +112,7 @@ class Peer:
             PeerLost: if it does not come in time.
             MalformedTransfer: if it is too long, or no such message.
         """
-        connection = self._connection
+        connection = self._bytes
         until = _in(seconds)
         while (split := _message_length(connection.waiting)) is None:
             await connection.wait_for(len(connection.waiting) + 1, until=until)
@@ -116,7 +124,7 @@ class Peer:
 
     async def read_packets(self, *, seconds: float) -> Batch:
         """Return all packets that have come whole, and at least one; raise as ``read_message``."""
-        connection = self._connection
+        connection = self._bytes
         until = _in(seconds)
         await connection.wait_for(wire_packets.LENGTHS.size, until=until)
         first = wire_packets.LENGTHS.size + wire_packets.rest_of_packet(
@@ -144,7 +152,7 @@ class Peer:
 
     def begin_send(self, data: bytes | memoryview) -> None:
         """Send without waiting; a view must stay as it is until ``flushed``."""
-        self._connection.write(data)
+        self._bytes.write(data)
 
     async def flushed(self, *, seconds: float) -> None:
         """Wait until the kernel has what was sent.
@@ -156,7 +164,7 @@ class Peer:
 
     async def send(self, data: bytes, *, seconds: float) -> None:
         """Send, and wait until the kernel has it; raises as ``flushed``."""
-        self._connection.write(data)
+        self._bytes.write(data)
         await self._connection.flushed(seconds=seconds)
 
     async def send_message(self, message: Message, *, seconds: float) -> None:
@@ -176,7 +184,7 @@ class Peer:
     def _send_collected(self) -> None:
         collected, self._soon = bytes(self._soon), bytearray()
         if self._connection.is_open:
-            self._connection.write(collected)
+            self._bytes.write(collected)
 
     def close(self) -> None:
         """Close once what was written has been sent."""

@@ -24,6 +24,7 @@ OF_NO_CALLER = {
     "journal.lane_not_accepted": "there is no connection; a warning, once a rest",
     "image.short": "our own disk's",
     "audit.refusals_not_written": "once a minute",
+    "datanode.no_handshakes": "once, at the start",
 }
 
 

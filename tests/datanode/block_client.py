@@ -13,9 +13,11 @@ from datanode.transfers.balance_throttle import MoveRules
 from datanode.transfers.block_access import BlockAccess
 from datanode.transfers.transfer import DamagedSource
 from datanode.transfers.xceiver import XceiverServer
+from hadoop.block_tokens import NO_TOKEN
 from hadoop.blocks import Block, Checksum, ChecksumType
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
+from hadoop.wire import handshake
 from hadoop.wire.block_messages import extended
 from hadoop.wire.byte_budget import ByteBudget
 from hadoop.wire.checksums import checksums_of, verify
@@ -34,8 +36,17 @@ _CONNECTED: list[Peer] = []
 """Closed with the nodes: what a test leaves open is its subject, not its fault."""
 
 
-async def connect(port: int) -> Peer:
-    peer = await Peer.connect("127.0.0.1", port, seconds=SECONDS, budget=ByteBudget(1 << 24))
+async def connect(port: int, token: hdfs.TokenProto = NO_TOKEN) -> Peer:
+    """Connect, with a handshake if this process is to make them (``log_in``)."""
+    to = hdfs.DatanodeIDProto(ipAddr="127.0.0.1", xferPort=port)
+    peer = await handshake.connect(to, token, seconds=SECONDS, budget=ByteBudget(1 << 24))
+    _CONNECTED.append(peer)
+    return peer
+
+
+async def plain(port: int) -> Peer:
+    """Connect without a handshake."""
+    peer = await Peer.connect("127.0.0.1", port, seconds=SECONDS)
     _CONNECTED.append(peer)
     return peer
 
@@ -88,6 +99,7 @@ async def node(
     more: Sequence[str] = (),
     on_damaged_source: Callable[[DamagedSource], None] = lambda _: None,
     access: BlockAccess | None = None,
+    port: int = 0,
 ) -> AsyncIterator[Node]:
     """Run one with a volume on a disk, and one of each type of ``more``."""
     others = [volume(folder / kind, f"DS-{folder.name}-{kind}", kind) for kind in more]
@@ -96,7 +108,7 @@ async def node(
         kept, POOL.pool, limits, moves=moves, uuid=f"uuid-{folder.name}",
         on_damaged_source=on_damaged_source, access=access,
     )  # fmt: skip
-    port = await server.start("127.0.0.1", 0)
+    port = await server.start("127.0.0.1", port)
     try:
         yield Node(kept, server, Place(port))
     finally:
@@ -105,10 +117,40 @@ async def node(
         await kept.volumes.close()
 
 
-def header(block: Block, length: int = 0, client: str = "test") -> pb.ClientOperationHeaderProto:
-    return pb.ClientOperationHeaderProto(
-        baseHeader=pb.BaseHeaderProto(block=extended(block, POOL.pool, length)), clientName=client
-    )
+@asynccontextmanager
+async def relay(to: Place, spoil: bytes = b"") -> AsyncIterator[tuple[Place, bytearray]]:
+    """Pass bytes on and keep them; the first byte behind ``spoil`` is altered on the way back."""
+    passed, spoiled = bytearray(), [not spoil]
+
+    async def pump(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, back: bool
+    ) -> None:
+        while data := await reader.read(1 << 16):
+            passed.extend(data)
+            if back and not spoiled[0] and spoil in data:
+                at = data.index(spoil) + len(spoil)
+                data = data[:at] + bytes((data[at] ^ 1,)) + data[at + 1 :]
+                spoiled[0] = True
+            writer.write(data)
+        writer.close()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        inner, outer = await asyncio.open_connection("127.0.0.1", to.port)
+        await asyncio.gather(
+            pump(reader, outer, back=False), pump(inner, writer, back=True), return_exceptions=True
+        )
+        for one in (outer, writer):
+            one.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        yield Place(server.sockets[0].getsockname()[1]), passed
+
+
+def header(
+    block: Block, length: int = 0, client: str = "test", token: hdfs.TokenProto = NO_TOKEN
+) -> pb.ClientOperationHeaderProto:
+    base = pb.BaseHeaderProto(block=extended(block, POOL.pool, length), token=token)
+    return pb.ClientOperationHeaderProto(baseHeader=base, clientName=client)
 
 
 class Writing:
@@ -167,11 +209,12 @@ async def begin(
     size: int = 1 << 20,
     source: Place | None = None,
     pins: Sequence[bool] = (),
+    token: hdfs.TokenProto = NO_TOKEN,
 ) -> Writing:
     """Set up a pipeline through these nodes; ``set_up`` has the answer."""
-    peer = await connect(nodes[0].port)
+    peer = await connect(nodes[0].port, token)
     request = pb.OpWriteBlockProto(
-        header=header(block, size, client),
+        header=header(block, size, client, token),
         targets=[one.info for one in nodes[1:]],
         stage=stage,
         pipelineSize=len(nodes),
@@ -196,8 +239,10 @@ async def begin(
     return Writing(peer, answer, length)
 
 
-async def write_whole(nodes: Sequence[Place], block: Block, data: bytes) -> None:
-    writing = await begin(nodes, block)
+async def write_whole(
+    nodes: Sequence[Place], block: Block, data: bytes, token: hdfs.TokenProto = NO_TOKEN
+) -> None:
+    writing = await begin(nodes, block, token=token)
     assert writing.set_up.status == pb.Status.SUCCESS
     await writing.write(data)
     await writing.close()
@@ -215,6 +260,7 @@ async def read(
     *,
     peer: Peer | None = None,
     complain: bool = False,
+    token: hdfs.TokenProto = NO_TOKEN,
 ) -> bytes:
     """Bytes of a block, once they fit their checksums.  ``complain``: else the DataNode hears it.
 
@@ -222,8 +268,8 @@ async def read(
         ReadRefused: with the DataNode's reason.
         ChecksumMismatch: if they do not fit.
     """
-    kept = peer or await connect(of.port)
-    request = pb.OpReadBlockProto(header=header(block), offset=offset, len=length)
+    kept = peer or await connect(of.port, token)
+    request = pb.OpReadBlockProto(header=header(block, token=token), offset=offset, len=length)
     await kept.send(encode_op(Op.READ_BLOCK, request), seconds=SECONDS)
     try:
         answer = await kept.read_message(pb.BlockOpResponseProto, seconds=SECONDS)
@@ -253,8 +299,10 @@ async def read(
             kept.close()
 
 
-async def ask(of: Place, op: Op, request: Message) -> pb.BlockOpResponseProto:
-    peer = await connect(of.port)
+async def ask(
+    of: Place, op: Op, request: Message, token: hdfs.TokenProto = NO_TOKEN
+) -> pb.BlockOpResponseProto:
+    peer = await connect(of.port, token)
     try:
         await peer.send(encode_op(op, request), seconds=SECONDS)
         return await peer.read_message(pb.BlockOpResponseProto, seconds=SECONDS)

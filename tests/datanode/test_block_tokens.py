@@ -90,7 +90,7 @@ OPERATIONS: Final[
 }  # fmt: skip
 
 
-def refused(mode: Mode) -> float:
+def refused(mode: str) -> float:
     name = "nnha_datanode_tokens_refused_total"
     return REGISTRY.get_sample_value(name, {"mode": mode.lower()}) or 0.0
 

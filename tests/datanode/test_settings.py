@@ -14,6 +14,7 @@ from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.listening import Door
 from ha.conf.topology import HostPort
+from ha.security.sasl.mechanism import Protection
 from hadoop.wire.peer import TransferLimits
 
 BARE = {
@@ -51,6 +52,44 @@ def test_without_more_it_is_reached_from_this_machine_only() -> None:
         limits=TransferLimits(keep_alive_seconds=4.0, max_connections=4096),
         scan=ScanRhythm(1024 * 1024, 504 * 3600.0),
     )
+
+
+KERBEROS = {"hadoop.security.authentication": "kerberos"}
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ("", ()),
+        ("privacy", (Protection.PRIVACY,)),
+        (" Integrity , privacy", (Protection.INTEGRITY, Protection.PRIVACY)),
+    ],
+)
+def test_connections_are_protected_as_is_configured(
+    value: str, found: tuple[Protection, ...]
+) -> None:
+    assert read({"dfs.data.transfer.protection": value, **KERBEROS}).protections == found
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"dfs.data.transfer.protection": "auth-conf", **KERBEROS}, "must be a list of authenti"),
+        ({"dfs.data.transfer.protection": ",", **KERBEROS}, "must be a list of authentication"),
+        ({"dfs.data.transfer.protection": "privacy"}, "authentication=simple nothing would be"),
+        (
+            {
+                "dfs.data.transfer.protection": "privacy",
+                "dfs.block.access.token.enable": "false",
+                **KERBEROS,
+            },
+            "token.enable=false nothing would be protected: .*its password is a block token's",
+        ),
+    ],
+)
+def test_a_protection_that_would_protect_nothing_is_refused(more: dict[str, str], why: str) -> None:
+    with pytest.raises(ConfigurationError, match=why):
+        read(more)
 
 
 def test_what_is_configured_counts() -> None:

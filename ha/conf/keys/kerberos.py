@@ -4,7 +4,7 @@ from typing import Final
 
 from ha.conf.errors import BadValue
 from ha.conf.keys.key import Key, Scope
-from ha.conf.keys.units import optional_text, text, words
+from ha.conf.keys.units import optional, optional_text, text, words
 
 _G, _NN = Scope.GLOBAL, Scope.NAMENODE
 _PROTECTIONS: Final = ("authentication", "integrity", "privacy")
@@ -35,6 +35,10 @@ DATANODE_KEYTAB = _text("dfs.datanode.keytab.file", "the keys of a DataNode")
 RPC_PROTECTION = Key(
     "hadoop.rpc.protection", _protections, "authentication", _G,
     "authentication, integrity, privacy; a server offers all of a list, a client takes the first",
+)  # fmt: skip
+DATA_PROTECTION = Key(
+    "dfs.data.transfer.protection", optional(_protections), "", _G,
+    "the same of connections to DataNodes, with Kerberos; unset: they begin without a handshake",
 )  # fmt: skip
 AUTH_TO_LOCAL = Key("hadoop.security.auth_to_local", text, "", _G, "rules for short names")
 AUTH_TO_LOCAL_MECHANISM = Key(

@@ -28,13 +28,14 @@ _SNAPSHOTS = (
 )
 
 _REASONS: Mapping[str, str] = {
+    "it names a Java class: dfs.data.transfer.protection holds for every connection": """
+        dfs.data.transfer.saslproperties.resolver.class dfs.trustedchannel.resolver.class""",
     "nnha's NameNode always takes Hadoop's default": """
         dfs.corruptfilesreturned.max dfs.namenode.list.cache.directives.num.responses
         dfs.namenode.list.cache.pools.num.responses
         dfs.namenode.max-lock-hold-to-release-lease-ms""",
     _NOT_OF_FILES: """
-        dfs.data.transfer.protection dfs.datanode.data.dir.perm dfs.datanode.handler.count
-        dfs.datanode.https.address
+        dfs.datanode.data.dir.perm dfs.datanode.handler.count dfs.datanode.https.address
         dfs.datanode.use.datanode.hostname
         dfs.namenode.avoid.read.stale.datanode dfs.namenode.avoid.write.stale.datanode
         dfs.namenode.blocks.per.postponedblocks.rescan

@@ -27,6 +27,7 @@ class OwnKerberos:
     wanted: tuple[Protection, ...]
     services: tuple[ServicePrincipal, ...]
     pattern: str = ""
+    data_wanted: tuple[Protection, ...] = ()  # to DataNodes; empty: no handshake there
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _tickets: gss.Credentials | None = None
     _renewed_at: float = 0.0

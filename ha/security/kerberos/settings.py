@@ -73,7 +73,9 @@ def login(
     """Return how this process calls; without a keytab, with the tickets of a person."""
     wanted = tuple(map(Protection, conf.get(keys.RPC_PROTECTION)))
     pattern = conf.get(keys.PRINCIPAL_PATTERN) or ""
-    return OwnKerberos(principal, keytab, rules, wanted, services(conf, rules.realm), pattern)
+    known, data = services(conf, rules.realm), conf.get(keys.DATA_PROTECTION) or ()
+    chosen = tuple(map(Protection, data))
+    return OwnKerberos(principal, keytab, rules, wanted, known, pattern, chosen)
 
 
 def accepting(own: OwnKerberos, admission: Admission) -> Way:

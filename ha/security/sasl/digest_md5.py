@@ -2,7 +2,7 @@
 
 Hadoop logs in with it by tokens: the user is the token's identifier and the password its secret,
 which is 20 random-looking bytes and no word of a dictionary.  One login takes one exchange: there
-is no fast re-authentication, one realm, no authorization id, and names are ASCII.
+is no fast re-authentication, one realm, no user acts for another, and names are ASCII.
 
 See docs/reference/delegation-tokens.md#digest-md5.
 """
@@ -133,11 +133,12 @@ class _Exchange:
     cnonce: str
     uri: str
     qop: str
+    tail: str = ""  # a colon and the user again, if it sends itself as its authorization id
 
     def secret(self) -> bytes:
         """Return the RFC's H(A1)."""
         known = md5(f"{self.user}:{self.realm}:".encode() + self.password).digest()
-        return md5(known + f":{self.nonce}:{self.cnonce}".encode()).digest()
+        return md5(known + f":{self.nonce}:{self.cnonce}{self.tail}".encode()).digest()
 
     def proof(self, method: str) -> str:
         """Return the client's response (method AUTHENTICATE), or the server's (empty)."""
@@ -203,7 +204,9 @@ class DigestAcceptor:
             ("digest-uri", service.uri),
         ):
             _expect(found, name, wanted)
-        if found.get("charset", "utf-8").lower() != "utf-8" or "authzid" in found:
+        user = _required(found, "username")
+        acts_for = found.get("authzid", "")  # Java's clients of DataNodes send themselves
+        if found.get("charset", "utf-8").lower() != "utf-8" or acts_for not in ("", user):
             raise SaslFailure("the response asks for a character set or a user that is not served")
         qop = found.get("qop", QOP[Protection.AUTHENTICATION])
         protection = next((one for one in service.protections if QOP[one] == qop), None)
@@ -213,9 +216,9 @@ class DigestAcceptor:
         if protection is Protection.PRIVACY and cipher not in service.ciphers:
             raise SaslFailure(f"the client chose the cipher {cipher[:20]!r}, which is not offered")
         buffer_bytes = _peer_buffer(found)
-        user, cnonce = _required(found, "username"), _required(found, "cnonce")
+        cnonce, tail = _required(found, "cnonce"), acts_for and f":{user}"
         exchange = _Exchange(
-            user, service.realm, self._passwords(user), nonce, cnonce, service.uri, qop
+            user, service.realm, self._passwords(user), nonce, cnonce, service.uri, qop, tail
         )
         if not _same(_required(found, "response"), exchange.proof("AUTHENTICATE")):
             raise SaslFailure("the client does not know the password")

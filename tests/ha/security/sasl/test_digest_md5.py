@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import md5
 
 import pytest
 
@@ -166,6 +167,29 @@ def test_a_token_that_is_not_known_says_so_in_javas_class() -> None:
     with pytest.raises(SaslFailure) as refused:
         acceptor.step(response_to(challenge.token, user="b3RoZXI="))
     assert refused.value.java_class == "InvalidToken"
+
+
+@pytest.mark.parametrize("named", ["dG9rZW4=", "root"])
+def test_a_client_may_name_itself_as_the_user_that_it_acts_for(named: str) -> None:
+    """As Java's clients of DataNodes do; the proof then has it, too (RFC 2831, 2.1.2.1)."""
+    acceptor = DigestAcceptor(RPC, password_of)
+    challenge = acceptor.step(b"")
+    assert isinstance(challenge, Challenge)
+    said = directives(response_to(challenge.token), MAX_RESPONSE_BYTES)
+    secret = md5(b"dG9rZW4=:default:" + PASSWORD).digest()
+    nonces = f"{said['nonce']}:{said['cnonce']}"
+    known = md5(secret + f":{nonces}:{named}".encode()).hexdigest()
+    asked = md5(f"AUTHENTICATE:{RPC_URI}:{'0' * 32}".encode()).hexdigest()
+    text = f"{known}:{said['nonce']}:00000001:{said['cnonce']}:auth-conf:{asked}"
+    said |= {"response": md5(text.encode()).hexdigest(), "authzid": named}
+    response = ",".join(f'{name}="{value}"' for name, value in said.items()).encode()
+    if named == "root":
+        with pytest.raises(SaslFailure, match="a user that is not served"):
+            acceptor.step(response)
+    else:
+        proven = acceptor.step(response)
+        assert isinstance(proven, Proven)
+        assert proven.name == "dG9rZW4="
 
 
 WRONG: dict[str, tuple[bytes, bytes]] = {
