@@ -7,14 +7,17 @@ import pytest
 
 from datanode.namenodes.actor import Rhythm
 from datanode.namenodes.claim import NameNodeId
-from datanode.process.settings import DataNodeSettings, read_settings
+from datanode.process.settings import DataNodeSettings, block_access, read_settings
 from datanode.replicas.scanner import ScanRhythm
 from datanode.replicas.volume import DataDirectory
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.listening import Door
 from ha.conf.topology import HostPort
+from ha.security.kerberos.auth_to_local import parse_rules
+from ha.security.kerberos.settings import login
 from ha.security.sasl.mechanism import Protection
+from hadoop.blocks import PoolId
 from hadoop.wire.peer import TransferLimits
 
 BARE = {
@@ -27,9 +30,13 @@ BARE = {
 }
 
 
-def read(more: dict[str, str]) -> DataNodeSettings:
+def configured(more: dict[str, str]) -> Configuration:
     pairs = [f"{key}={value}" for key, value in {**BARE, **more}.items()]
-    return read_settings(Configuration({}, {}).with_overrides(pairs))
+    return Configuration({}, {}).with_overrides(pairs)
+
+
+def read(more: dict[str, str]) -> DataNodeSettings:
+    return read_settings(configured(more))
 
 
 def test_without_more_it_is_reached_from_this_machine_only() -> None:
@@ -68,7 +75,13 @@ KERBEROS = {"hadoop.security.authentication": "kerberos"}
 def test_connections_are_protected_as_is_configured(
     value: str, found: tuple[Protection, ...]
 ) -> None:
-    assert read({"dfs.data.transfer.protection": value, **KERBEROS}).protections == found
+    """Both what others meet here, and what this process does at other DataNodes."""
+    more = {"dfs.data.transfer.protection": value, **KERBEROS}
+    settings = read(more)
+    assert settings.protections == found
+    assert block_access(settings, None, PoolId("BP-1")).protections == found
+    own = login(configured(more), parse_rules("DEFAULT", "hadoop", "R"))
+    assert own.data_wanted == found
 
 
 @pytest.mark.parametrize(
