@@ -30,6 +30,7 @@ class Strikes:
 
     def __init__(self, world: "World") -> None:
         self._world = world
+        self._frozen_until: dict[Process, float] = {}
         self._handlers: dict[str, Callable[[Event], None]] = {
             "kill-namenode": self._kill_namenode,
             "freeze-namenode": self._freeze_namenode,
@@ -81,8 +82,15 @@ class Strikes:
             self._freeze(process, event.lasts)
 
     def _freeze(self, process: Process, seconds: float) -> None:
+        now = self._world.loop.now
+        self._frozen_until[process] = max(now + seconds, self._frozen_until.get(process, now))
         process.freeze()
-        self._world.loop.call_later(seconds, process.thaw)
+        self._world.loop.call_later(seconds, self._thaw, process)
+
+    def _thaw(self, process: Process) -> None:
+        """Let a process run again, unless another freeze of it lasts longer."""
+        if self._world.loop.now >= self._frozen_until[process]:
+            process.thaw()
 
     def _cut(self, one: str, other: str, seconds: float) -> None:
         network, loop = self._world.network, self._world.loop
