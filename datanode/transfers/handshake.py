@@ -6,7 +6,7 @@ from ha.security.sasl.digest_md5 import DigestAcceptor
 from ha.security.sasl.mechanism import Proven, SaslFailure
 from hadoop.block_tokens import TokenRefused
 from hadoop.wire.errors import MalformedTransfer
-from hadoop.wire.handshake import GAVE_UP, MAGIC, Step, payload, service
+from hadoop.wire.handshake import MAGIC, Step, payload, service
 from hadoop.wire.peer import Peer
 
 
@@ -25,15 +25,15 @@ async def accept(peer: Peer, access: BlockAccess, *, seconds: float) -> None:
     acceptor = DigestAcceptor(service(access.protections), access.password)
     try:
         outcome = acceptor.step(await payload(peer, seconds=seconds))
-        await peer.send_message(Step(status=0, payload=outcome.token), seconds=seconds)
+        await peer.send_message(Step(status=Step.SUCCESS, payload=outcome.token), seconds=seconds)
         outcome = acceptor.step(await payload(peer, seconds=seconds))
     except (SaslFailure, TokenRefused) as failure:
         TOKENS_REFUSED.labels("handshake").inc()
         said = failure.public if isinstance(failure, SaslFailure) else str(failure)
         refused = isinstance(failure, TokenRefused)
-        refusal = Step(status=GAVE_UP, message=said, accessTokenError=refused)
+        refusal = Step(status=Step.ERROR, message=said, accessTokenError=refused)
         await peer.send_message(refusal, seconds=seconds)
         raise MalformedTransfer(f"the handshake failed: {failure}") from failure
     assert isinstance(outcome, Proven), "one challenge is all that DIGEST-MD5 has"
-    await peer.send_message(Step(status=0, payload=outcome.token), seconds=seconds)
+    await peer.send_message(Step(status=Step.SUCCESS, payload=outcome.token), seconds=seconds)
     peer.protect(outcome.layer)

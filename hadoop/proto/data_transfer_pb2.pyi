@@ -612,22 +612,37 @@ Global___ClientReadStatusProto: _TypeAlias = ClientReadStatusProto  # noqa: Y015
 
 @_typing.final
 class DataTransferEncryptorMessageProto(_message.Message):
-    """"status" is 0 unless a side gives up; "accessTokenError" has a client ask for another block token."""
+    """"accessTokenError" has a client ask for another block token."""
 
     DESCRIPTOR: _descriptor.Descriptor
+
+    class _DataTransferEncryptorStatus:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _DataTransferEncryptorStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[DataTransferEncryptorMessageProto._DataTransferEncryptorStatus.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        SUCCESS: DataTransferEncryptorMessageProto._DataTransferEncryptorStatus.ValueType  # 0
+        ERROR_UNKNOWN_KEY: DataTransferEncryptorMessageProto._DataTransferEncryptorStatus.ValueType  # 1
+        ERROR: DataTransferEncryptorMessageProto._DataTransferEncryptorStatus.ValueType  # 2
+
+    class DataTransferEncryptorStatus(_DataTransferEncryptorStatus, metaclass=_DataTransferEncryptorStatusEnumTypeWrapper): ...
+    SUCCESS: DataTransferEncryptorMessageProto.DataTransferEncryptorStatus.ValueType  # 0
+    ERROR_UNKNOWN_KEY: DataTransferEncryptorMessageProto.DataTransferEncryptorStatus.ValueType  # 1
+    ERROR: DataTransferEncryptorMessageProto.DataTransferEncryptorStatus.ValueType  # 2
 
     STATUS_FIELD_NUMBER: _builtins.int
     PAYLOAD_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     ACCESSTOKENERROR_FIELD_NUMBER: _builtins.int
-    status: _builtins.int
+    status: Global___DataTransferEncryptorMessageProto.DataTransferEncryptorStatus.ValueType
     payload: _builtins.bytes
     message: _builtins.str
     accessTokenError: _builtins.bool
     def __init__(
         self,
         *,
-        status: _builtins.int | None = ...,
+        status: Global___DataTransferEncryptorMessageProto.DataTransferEncryptorStatus.ValueType | None = ...,
         payload: _builtins.bytes | None = ...,
         message: _builtins.str | None = ...,
         accessTokenError: _builtins.bool | None = ...,

@@ -19,7 +19,6 @@ from hadoop.wire.packets import encode_message
 from hadoop.wire.peer import NO_BUDGET, Peer
 
 MAGIC: Final = b"\xde\xad\xbe\xef"
-GAVE_UP: Final = 2
 _MOST_PRIVILEGED: Final = 1023
 Step = pb.DataTransferEncryptorMessageProto
 
@@ -67,10 +66,10 @@ async def initiate(
     """Prove to a DataNode that we hold a token, as it does to us; raise as ``connect``."""
     user, password = map(base64.b64encode, (token.identifier, token.password))
     initiator = DigestInitiator(service(protections), user.decode(), password)
-    await peer.send(MAGIC + encode_message(Step(status=0)), seconds=seconds)
+    await peer.send(MAGIC + encode_message(Step(status=Step.SUCCESS)), seconds=seconds)
     try:
         answer = initiator.step(await payload(peer, seconds=seconds))
-        await peer.send_message(Step(status=0, payload=answer.token), seconds=seconds)
+        await peer.send_message(Step(status=Step.SUCCESS, payload=answer.token), seconds=seconds)
         agreed = initiator.step(await payload(peer, seconds=seconds))
     except SaslFailure as failure:
         raise MalformedTransfer(f"{peer.name} proves nothing: {failure}") from failure
@@ -81,6 +80,6 @@ async def initiate(
 async def payload(peer: Peer, *, seconds: float) -> bytes:
     """Return the token in the peer's next step; raise MalformedTransfer where it gives up."""
     step = await peer.read_message(Step, seconds=seconds)
-    if step.status or not step.HasField("status"):
+    if step.status != Step.SUCCESS or not step.HasField("status"):
         raise MalformedTransfer(f"{peer.name} refuses the handshake: {step.message[:200]}")
     return step.payload

@@ -173,7 +173,7 @@ def step(data: bytes) -> Step:
     return Step.FromString(body)
 
 
-BEGIN: Final = MAGIC + encode_message(Step(status=0))
+BEGIN: Final = MAGIC + encode_message(Step(status=Step.SUCCESS))
 PROTOCOL_BREAKS: Final = {
     "nothing": [],
     "an operation without a handshake": [READ],
@@ -185,7 +185,7 @@ PROTOCOL_BREAKS: Final = {
     "a step of a megabyte and one": [MAGIC, b"\x81\x80\x40" + bytes(64)],
     "a length without an end": [MAGIC, b"\xff" * 9],
     "a step without a status": [MAGIC, b"\x02\x12\x00"],
-    "the client gives up": [MAGIC, encode_message(Step(status=2, message="x" * 5000))],
+    "the client gives up": [MAGIC, encode_message(Step(status=Step.ERROR, message="x" * 5000))],
 }
 
 
@@ -233,9 +233,9 @@ async def test_a_proof_that_is_wrong_is_answered_once(
         right = DigestInitiator(service(ALL[1:2]), user.decode(), password)
         answer = right.step(await payload(peer, seconds=SECONDS))
         spoiled = spoil(answer.token or b"")
-        await peer.send_message(Step(status=0, payload=spoiled), seconds=SECONDS)
+        await peer.send_message(Step(status=Step.SUCCESS, payload=spoiled), seconds=SECONDS)
         refusal = await peer.read_message(Step, seconds=SECONDS)
-        assert (refusal.status, refusal.accessTokenError) == (2, of_token)
+        assert (refusal.status, refusal.accessTokenError) == (Step.ERROR, of_token)
         assert said in refusal.message
         assert not refusal.payload
         with pytest.raises(PeerLost):
@@ -244,7 +244,7 @@ async def test_a_proof_that_is_wrong_is_answered_once(
 
 async def test_a_first_step_with_a_token_is_answered_once(tmp_path: Path) -> None:
     async with block_client.node(tmp_path / "a", access=keys(*ALL)) as node:
-        early = MAGIC + encode_message(Step(status=0, payload=b'username="x"'))
+        early = MAGIC + encode_message(Step(status=Step.SUCCESS, payload=b'username="x"'))
         assert step(await sent(node.place, early)).message == "authentication failed"
 
 
@@ -328,9 +328,9 @@ async def test_a_datanode_that_proves_nothing_gets_no_operation() -> None:
     async def pose(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readexactly(len(BEGIN))
         challenge = b'realm="0",nonce="x",qop="auth,auth-int",charset=utf-8,algorithm=md5-sess'
-        writer.write(encode_message(Step(status=0, payload=challenge)))
+        writer.write(encode_message(Step(status=Step.SUCCESS, payload=challenge)))
         await reader.read(4096)
-        writer.write(encode_message(Step(status=0, payload=b"rspauth=" + b"0" * 32)))
+        writer.write(encode_message(Step(status=Step.SUCCESS, payload=b"rspauth=" + b"0" * 32)))
         heard.append(await reader.read())
         writer.close()
 
@@ -368,7 +368,9 @@ async def _hostile(count: int, folder: Path, seed: int) -> None:
     chance = random.Random(seed)
     async with block_client.node(folder, access=keys(*ALL)) as node:
         for _ in range(count):
-            good = bytearray(BEGIN + encode_message(Step(status=0, payload=b'username="AA=="')))
+            good = bytearray(
+                BEGIN + encode_message(Step(status=Step.SUCCESS, payload=b'username="AA=="'))
+            )
             for _ in range(chance.randrange(4)):
                 at = chance.randrange(len(good))
                 match chance.randrange(3):
