@@ -147,7 +147,14 @@ def test_nothing_is_lost_when_the_active_is_killed(ours: OurCluster, realm: Kdc)
     cluster.wait_for_active()
 
 
-@pytest.mark.parametrize("protection", ["authentication", "integrity", "privacy"])
+@pytest.mark.parametrize(
+    "protection",
+    [
+        pytest.param("authentication", marks=pytest.mark.long),
+        pytest.param("integrity", marks=pytest.mark.long),
+        "privacy",
+    ],
+)
 def test_a_job_goes_on_with_a_token_only(
     ours: OurCluster, realm: Kdc, tmp_path: Path, protection: str
 ) -> None:
