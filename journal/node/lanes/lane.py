@@ -145,15 +145,16 @@ class Lanes:
             if its is thread:
                 _shut(connection)
 
-    def _spoken(self) -> None:
-        """Give the lane of this thread one of the places for those that write.
+    def _spoken(self, journal: str) -> None:
+        """Give the lane of this thread one of the places for those that write, in a journal.
 
         Raises:
             NoLane: they are taken.
         """
         with self._lock:
             self._mute.leave(threading.current_thread())
-            full = len(self._threads) - len(self._mute) > MAX_LANES
+            full = self._open.total() >= MAX_LANES
+            self._open[journal] += not full
         if full:
             metrics.LANE_LIMITS.labels("lanes").inc()
             raise lane.NoLane(f"{MAX_LANES} are open")
@@ -233,11 +234,9 @@ class Lanes:
         face = self._greet(connection)
         journal = face.owner.journal_id
         incoming = Incoming(connection, most_bytes(self._node), self._budget)
-        self._spoken()
-        with self._lock:
-            self._open[journal] += 1
-        log.info("journal.lane_opened", journal=journal, peer=peer[0])
+        self._spoken(journal)
         try:
+            log.info("journal.lane_opened", journal=journal, peer=peer[0])
             connection.sendall(lane.WELCOME)
             while (message := incoming.next()) is not None:
                 connection.sendall(face.answered(*message))

@@ -11,6 +11,9 @@ from typing import Any, cast
 
 import pytest
 
+from ha.conf.keys.security import Mode
+from ha.daemon.door.door import DoorLimits
+from ha.security.access_control import AccessControl
 from journal.core.requests import Heartbeat, Journal
 from journal.errors import StorageFailed
 from journal.lane import KEY_BYTES, MAGIC, Hello, Offer, hello_bytes
@@ -19,9 +22,17 @@ from journal.node.lanes import lane as node_lane
 from journal.node.owner.owner import JournalOwner
 from journal.node.process.daemon import JournalNodeDaemon
 from journal.proto import journal_pb2 as pb
+from tests.ha.security.test_unproven import Lines
 from tests.journal.core.requests_of import Writer, records
 from tests.journal.node.lane_client import RawLane, hello, message, of_no_writer
-from tests.journal.node.process import JID, NodeClient, Refused, node_and_client, until
+from tests.journal.node.process import (
+    DEADLINE_SECONDS,
+    JID,
+    NodeClient,
+    Refused,
+    node_and_client,
+    until,
+)
 
 HOST = "127.0.0.1"
 KIND = pb.Refusal
@@ -47,9 +58,13 @@ class Stage:
         self._lanes.append(lane)
         return lane
 
-    async def refused(self, data: bytes) -> bool:
+    async def begun(self, data: bytes) -> RawLane:
         lane = await asyncio.to_thread(RawLane, self.offer.port, data)
         self._lanes.append(lane)
+        return lane
+
+    async def refused(self, data: bytes) -> bool:
+        lane = await self.begun(data)
         return await asyncio.to_thread(lambda: lane.refused)
 
     def close(self) -> None:
@@ -207,6 +222,36 @@ async def test_so_many_lanes_and_no_more(tmp_path: Path, monkeypatch: pytest.Mon
         assert lanes is not None
         await until(lambda: lanes.open_to(JID) == 1, "a place that is free")
         await stage.lane()
+
+
+async def test_who_gave_way_and_has_not_ended_yet_keeps_no_writer_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Strangers' threads stand still behind the door, as in a process that has too much to do."""
+    monkeypatch.setattr(node_lane, "MAX_LANES", 1)
+    monkeypatch.setattr(
+        node_lane, "MUTE", DoorLimits(most=1, unproven=1, unproven_of_origin=1, of_origin=1)
+    )
+    standing, go_on = list[object](), threading.Event()
+
+    def uid_of(peer: object, _: object) -> int:
+        if len(standing) < 3:
+            standing.append(peer)
+            go_on.wait(DEADLINE_SECONDS)
+        return 0
+
+    access = AccessControl(Mode.AUTO, target="t", audit=Lines(), own_uid=0, uid_of=uid_of)
+    async with opened(tmp_path) as stage:
+        lanes = node_lane.Lanes(stage.daemon.node, access)
+        stage.offer = Offer(lanes.start(HOST, 0), lanes.offer.key)
+        try:
+            for number in range(3):
+                await stage.begun(b"")
+                await until(lambda number=number: len(standing) > number, "one more stranger")
+            await stage.lane()
+        finally:
+            go_on.set()
+            await asyncio.to_thread(lanes.stop)
 
 
 async def test_a_key_of_an_older_process_opens_nothing(tmp_path: Path) -> None:
