@@ -78,12 +78,12 @@ class GrpcWatch:
 
     def look(self) -> None:
         """Give each connection its place."""
+        admitted = dict(self._admitted)  # first: what is admitted later may not be found below
         sockets = dict(self._sockets())
         for inode in self._found.keys() - sockets.keys():
             del self._found[inode]
             self._door.leave(inode)
         self._others &= sockets.keys()
-        admitted = dict(self._admitted)
         # First those that were let call: what comes now must not have them give way.
         for inode, (_, address, _) in self._found.items():
             if address in admitted and inode in self._door:

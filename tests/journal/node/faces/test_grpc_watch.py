@@ -113,6 +113,31 @@ def test_what_closes_while_it_looks_hides_no_other() -> None:
         assert places() == before + 1
 
 
+@OTHER_USER.mark
+def test_who_is_admitted_while_it_looks_is_so_at_the_next_look() -> None:
+    """A connection comes, and is let call, just behind the list of sockets; it calls no more."""
+    late: list[socket.socket] = []
+
+    def sockets() -> list[tuple[int, int]]:
+        found = [*own_sockets()]
+        if not late:
+            late.append(pair(stack, listener, behind)[1])
+            host, number = late[0].getpeername()
+            watch.admitted(local_caller(STRANGER, 1, f"{host}:{number}"))
+        return found
+
+    with ExitStack() as stack:
+        listener, port = stack.enter_context(listening())
+        behind = stack.enter_context(stranger(port))
+        watch = GrpcWatch(lambda: port, LIMITS, sockets)
+        watch.look()
+        watch.look()
+        crowd = [pair(stack, listener, behind)[1] for _ in range(LIMITS.unproven_of_origin + 1)]
+        watch.look()
+        assert not is_shut_here(late[0])
+        assert sum(map(is_shut_here, crowd)) == 1
+
+
 def test_a_closed_connection_leaves_its_place() -> None:
     with ExitStack() as stack:
         listener, port = stack.enter_context(listening())
