@@ -99,7 +99,7 @@ class GrpcDoor:
             because = str(failure) or "it said nothing"
             log.info("journal.grpc_relay_ended", peer=peer, because=because)
         except asyncio.CancelledError:
-            pass  # it stops, or this one gives way; asyncio would log it
+            writer.transport.abort()  # else who takes nothing would keep its socket
         finally:
             self._relays.leave(task)
             writer.close()
