@@ -23,9 +23,9 @@ from hadoop.wire.peer import TransferLimits
 BARE = {
     "dfs.nameservices": "ns1",
     "dfs.ha.namenodes.ns1": "nn1,nn2",
-    "dfs.namenode.rpc-address.ns1.nn1": "one:8020",
-    "dfs.namenode.rpc-address.ns1.nn2": "two:8020",
-    "dfs.namenode.servicerpc-address.ns1.nn2": "two:8021",
+    "dfs.namenode.rpc-address.ns1.nn1": "192.0.2.1:8020",
+    "dfs.namenode.rpc-address.ns1.nn2": "192.0.2.2:8020",
+    "dfs.namenode.servicerpc-address.ns1.nn2": "192.0.2.2:8021",
     "dfs.datanode.data.dir": "/data",
 }
 
@@ -46,8 +46,8 @@ def test_without_more_it_is_reached_from_this_machine_only() -> None:
     assert read({}) == DataNodeSettings(
         directories=(DataDirectory(Path("/data"), "DISK"),),
         namenodes={
-            NameNodeId("nn1"): HostPort("one", 8020),
-            NameNodeId("nn2"): HostPort("two", 8021),
+            NameNodeId("nn1"): HostPort("192.0.2.1", 8020),
+            NameNodeId("nn2"): HostPort("192.0.2.2", 8021),
         },
         data=HostPort("127.0.0.1", 9866),
         rpc=HostPort("127.0.0.1", 9867),
@@ -108,9 +108,9 @@ def test_a_protection_that_would_protect_nothing_is_refused(more: dict[str, str]
 def test_what_is_configured_counts() -> None:
     found = read(
         {
-            "dfs.datanode.address": "dn1:1",
-            "dfs.datanode.ipc.address": "dn2:2",
-            "dfs.datanode.http.address": "dn3:3",
+            "dfs.datanode.address": "192.0.2.11:1",
+            "dfs.datanode.ipc.address": "192.0.2.12:2",
+            "dfs.datanode.http.address": "192.0.2.13:3",
             "dfs.datanode.du.reserved": "1k",
             "dfs.datanode.failed.volumes.tolerated": "2",
             "dfs.heartbeat.interval": "5s",
@@ -121,18 +121,18 @@ def test_what_is_configured_counts() -> None:
         }
     )
     assert found.doors() == [
-        Door("dfs.datanode.address", "dn1", 1),
-        Door("dfs.datanode.ipc.address", "dn2", 2),
-        Door("dfs.datanode.http.address", "dn3", 3),
+        Door("dfs.datanode.address", "192.0.2.11", 1),
+        Door("dfs.datanode.ipc.address", "192.0.2.12", 2),
+        Door("dfs.datanode.http.address", "192.0.2.13", 3),
     ]
-    assert (found.host_name, found.kept_free, found.tolerated) == ("dn1", 1024, 2)
+    assert (found.host_name, found.kept_free, found.tolerated) == ("192.0.2.11", 1024, 2)
     assert found.rhythm == Rhythm(5.0, 7.0, 9)
     assert found.limits == TransferLimits(keep_alive_seconds=2.0, max_connections=11)
 
 
 DATA, NAME = "dfs.datanode.address", "dfs.datanode.hostname"
 NAMES = {
-    "the address": ({DATA: "dn1:1"}, "dn1"),
+    "the address": ({DATA: "192.0.2.11:1"}, "192.0.2.11"),
     "all interfaces": ({DATA: "0.0.0.0:1"}, socket.gethostname()),
     "all interfaces of IPv6": ({DATA: "[::]:1"}, socket.gethostname()),
     "a name of its own": ({DATA: "0.0.0.0:1", NAME: "dn1.example"}, "dn1.example"),
