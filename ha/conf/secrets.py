@@ -21,24 +21,26 @@ _SUFFIX_PARTS: Final = 2
 
 _WORD: Final = r"""(?:"[^"]*"|'[^']*'|[^\s;&|"',)}\]]|[,)}\]](?!\s|$))+"""
 """What a shell takes for one word; what ends a sentence or closes a bracket is no part of it."""
+# Names have at most 64 bytes more, and few ways back: a stranger's text of 100 kB, in which each
+# word might begin one, took a loop 30 s.
 _HIDING: Final = tuple(
     (re.compile(pattern, re.IGNORECASE), shown)
     for pattern, shown in (
         # Authorization: Bearer hunter2;  X-Api-Key: hunter2;  Cookie: id=hunter2
         (
-            r"\b((?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]*(?:key|token|auth)[\w-]*)"
+            r"\b((?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]{0,64}?(?:key|token|auth)[\w-]{0,64}+)"
             r"(\s*:\s*)[^\s\"'][^\"'\n]*",
             rf"\1\2{_STARS}",
         ),
         # --password hunter2;  API_KEY='hunter 2';  "secret": "hunter2"
         (
             r"((?:pass(?:w(?:or)?d|phrase|code|key)|pass(?![a-z])|secret|token|credential"
-            r"|(?:api|access)[._-]?key|\bpwd)[\w.-]*)"
+            r"|(?:api|access)[._-]?key|\bpwd)[\w.-]{0,64}+)"
             rf"""(["']?\s*[=:]\s*|\s+(?!-)){_WORD}""",
             rf"\1\2{_STARS}",
         ),
         # https://user:hunter2@host;  https://hunter2@host;  ?sig=hunter2
-        (r"(\w+://[^\s:/@]*):[^\s/]+@", rf"\1:{_STARS}@"),
+        (r"(\b\w++://[^\s:/@]*+):[^\s/]+@", rf"\1:{_STARS}@"),
         (r"(https?://)[^\s:/@?]+@", rf"\1{_STARS}@"),
         (rf"\b(sig(?:nature)?=){_WORD}", rf"\1{_STARS}"),
         # digest:user:hunter2, as in ha.zookeeper.auth;  Bearer hunter2
