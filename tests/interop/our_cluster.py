@@ -1,6 +1,7 @@
 """A whole cluster of ours, and Hadoop's own programs for administrators run against it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,13 +78,6 @@ class OurCluster:
         assert ran.status == 0, f"{program} {words}: {ran.said}"
         return ran.said
 
-    def close_cached(self) -> None:
-        """Close the file system that Hadoop's programs share, by the name of the cluster alone.
-
-        Another cluster may have had that name; and the JVM ends 30 s late if it is open then.
-        """
-        self.hadoop.hadoop.fs.FileSystem.get(self.configuration()).close()
-
     def dfsadmin(self, *words: str) -> str:
         return self.well(DFSADMIN, *words)
 
@@ -97,3 +91,22 @@ class OurCluster:
             name: sorted(layout.name_dir(name).rglob("fsimage_" + "[0-9]" * 19))
             for name in layout.namenodes
         }
+
+
+@contextmanager
+def programs_on(cluster: Cluster, hadoop: Hadoop) -> Iterator[OurCluster]:
+    """Give a running cluster, and a JVM with Hadoop's programs.
+
+    They share a file system by the name of the cluster alone: it is closed before, since another
+    cluster of that name may have left it, and after, since the JVM ends 30 s late if it is open.
+    """
+    ours = OurCluster(cluster, hadoop)
+
+    def close_shared() -> None:
+        hadoop.hadoop.fs.FileSystem.get(ours.configuration()).close()
+
+    close_shared()
+    try:
+        yield ours
+    finally:
+        close_shared()

@@ -16,7 +16,15 @@ from namenode_sim.image.files import check_digest
 from tests import TESTDATA
 from tests.interop.cli_cases import cases_in
 from tests.interop.hadoop_server import Hadoop
-from tests.interop.our_cluster import CACHE_ADMIN, DFSADMIN, DFSCK, SHELL, OurCluster, Ran
+from tests.interop.our_cluster import (
+    CACHE_ADMIN,
+    DFSADMIN,
+    DFSCK,
+    SHELL,
+    OurCluster,
+    Ran,
+    programs_on,
+)
 from tests.needs import FILES_OF_HADOOP
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
@@ -41,7 +49,8 @@ def ours(hadoop: Hadoop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[O
         }
         with open_cluster(folder, datanodes=1, more_keys=KEYS | files) as cluster:
             cluster.up()
-            yield OurCluster(cluster, hadoop)
+            with programs_on(cluster, hadoop) as made:
+                yield made
 
 
 def test_both_namenodes_save_their_namespaces(ours: OurCluster, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from deploy.local.cluster.processes import wait_until
 from tests.interop.hadoop_jars import JarsMissing
 from tests.interop.hadoop_server import Hadoop, JavaObject
 from tests.interop.mixed.programs import run_hadoops_datanodes
-from tests.interop.our_cluster import DFSCK, STORAGE_POLICY_ADMIN, OurCluster
+from tests.interop.our_cluster import DFSCK, STORAGE_POLICY_ADMIN, OurCluster, programs_on
 from tests.needs import HADOOP_SERVER, MOUNT
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300), MOUNT.mark]
@@ -117,9 +117,7 @@ def scene(hadoop: Hadoop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         except JarsMissing as missing:
             HADOOP_SERVER.skip(str(missing))
         cluster.up()
-        ours = OurCluster(cluster, hadoop)
-        ours.close_cached()
-        running.callback(ours.close_cached)
+        ours = running.enter_context(programs_on(cluster, hadoop))
         fs = hadoop.hadoop.fs.FileSystem.newInstance(
             ours.configuration({"dfs.replication": str(REPLICATION)})
         )

@@ -23,7 +23,7 @@ from ha.cli.main import main
 from tests.ha.cli.nnha_run import untouched_logging
 from tests.ha.cli.schema import faults
 from tests.interop.hadoop_server import Hadoop
-from tests.interop.our_cluster import SHELL, OurCluster
+from tests.interop.our_cluster import SHELL, OurCluster, programs_on
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(180)]
 
@@ -43,7 +43,8 @@ def ours(hadoop: Hadoop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[O
     }
     with open_cluster(folder / "cluster", datanodes=2, more_keys=more) as cluster:
         cluster.up()
-        yield OurCluster(cluster, hadoop)
+        with programs_on(cluster, hadoop) as made:
+            yield made
 
 
 def command(ours: OurCluster, *words: str) -> list[str]:

@@ -28,7 +28,7 @@ from ha.security.kerberos.settings import login, name_rules
 from hadoop.wire.byte_budget import ByteBudget
 from tests.ha.security.kdc import REALM, Kdc
 from tests.interop.hadoop_server import JavaObject, running_hadoop
-from tests.interop.our_cluster import OurCluster
+from tests.interop.our_cluster import OurCluster, programs_on
 from tests.needs import HADOOP_SERVER, KDC
 
 pytestmark = [pytest.mark.interop, pytest.mark.cluster, KDC.mark, HADOOP_SERVER.mark]
@@ -68,8 +68,8 @@ def ours(realm: Kdc, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OurCl
             "java.security.krb5.conf", str(realm.krb5_conf)
         )
         cluster.up()
-        yield OurCluster(cluster, hadoop)
-        cluster.down()
+        with programs_on(cluster, hadoop) as made:
+            yield made
 
 
 def opened(

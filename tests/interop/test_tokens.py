@@ -20,7 +20,7 @@ from namenode_sim.image.reader import load_image
 from namenode_sim.namespace.namespace import Namespace
 from tests.interop.hadoop_server import JARS, Hadoop
 from tests.interop.name_dirs import images
-from tests.interop.our_cluster import OurCluster
+from tests.interop.our_cluster import OurCluster, programs_on
 from tests.interop.our_viewers import our_oev
 from tests.namenode_sim.client_protocol.test_tokens import Scene
 from tests.worlds.files import write_log
@@ -82,10 +82,8 @@ def ours(hadoop: Hadoop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[O
     folder = tmp_path_factory.mktemp("tokens")
     with open_cluster(folder, datanodes=1, more_keys=ALWAYS) as cluster:
         cluster.up()
-        made = OurCluster(cluster, hadoop)
-        made.close_cached()
-        yield made
-        made.close_cached()
+        with programs_on(cluster, hadoop) as made:
+            yield made
 
 
 def fs_shell(ours: OurCluster, token_file: Path, *words: str) -> subprocess.CompletedProcess[str]:
