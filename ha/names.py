@@ -216,9 +216,9 @@ _UNRESOLVED: Final = "does not resolve: "
 
 
 def waited_for(failure: BaseException | None) -> str:
-    """Return the sentence on the name that a time-out has waited for; empty if it was for none."""
+    """Return the sentence on what a time-out has waited for, if not for the peer; or nothing."""
     while failure is not None:
-        if isinstance(failure, asyncio.CancelledError) and _UNRESOLVED in str(failure):
+        if isinstance(failure, asyncio.CancelledError) and str(failure):
             return str(failure)
         failure = failure.__cause__ or failure.__context__
     return ""

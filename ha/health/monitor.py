@@ -14,6 +14,7 @@ from ha.health.core import discard_if_loop_was_late, step
 from ha.health.pid_file import Over, PidFile, Running
 from ha.rpc.client import Connect, RpcConnection
 from ha.rpc.errors import ConnectFailed, DeadlineExceeded
+from ha.security.sasl.mechanism import SaslFailure
 from ha.service.client import ServiceClient
 from ha.service.errors import HealthCheckFailed, ServiceRefused, ServiceUnreachable
 from ha.service.model import ServiceState, ServiceStatus
@@ -222,7 +223,8 @@ def _silence(failure: ServiceUnreachable, address: HostPort) -> core.ProbeOutcom
         case ConnectFailed(__cause__=ConnectionRefusedError()):
             return core.Refused(f"nobody listens at {address}: connection refused")
         case ConnectFailed() as refused:
-            late = isinstance(refused.__cause__, TimeoutError)
+            # Where the name or our own ticket is lacking, the process may well live.
+            late = isinstance(refused.__cause__, TimeoutError | SaslFailure | None)
             return core.Unanswered(str(failure)) if late else core.Refused(str(failure))
         case _:
             return core.Broken(str(failure))

@@ -104,7 +104,7 @@ class RpcConnection:
             why = waited_for(failure)
             raise errors.ConnectFailed(
                 f"no connection to {host}:{port} within {deadline_seconds} s{why and f': {why}'}"
-            ) from failure
+            ) from (None if why else failure)  # only the peer's own silence counts as that
         except OSError as failure:
             raise errors.ConnectFailed(f"no connection to {host}:{port}: {failure}") from failure
         except (SaslFailure, errors.RpcError) as failure:

@@ -111,11 +111,11 @@ class ServerConnection(asyncio.Protocol):
     async def _identified(self, work: Coroutine[None, None, None]) -> None:
         try:
             await work
+            self._naming = None
+            self.pump()
         except Exception:  # a caller of whom something is not known must not go on
             log.exception("rpc.not_identified", **self._named())
             self.abort("not_identified")
-        self._naming = None
-        self.pump()
 
     async def _name(self, caller: Caller) -> None:
         self.caller = await self._owner.access.named(caller)

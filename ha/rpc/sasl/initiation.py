@@ -4,7 +4,11 @@ See docs/reference/rpc.md#sasl.
 """
 
 import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeVar
 
 from ha.rpc import errors
 from ha.rpc.packets import SASL_PREAMBLE
@@ -16,6 +20,19 @@ from ha.security.sasl.digest_md5 import MECHANISM as DIGEST_MD5
 from ha.security.sasl.digest_md5 import RPC_REALM, RPC_URI, DigestInitiator, Service
 from ha.security.sasl.kerberos import MECHANISM as GSSAPI
 from ha.security.sasl.mechanism import Agreed, Protection, SaslFailure
+
+T = TypeVar("T")
+
+_THREADS: Final = ThreadPoolExecutor(16, "kerberos")
+"""None of asyncio's own: a fence would wait in them behind those that wait for a silent KDC."""
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    try:
+        return await asyncio.get_running_loop().run_in_executor(_THREADS, work)
+    except asyncio.CancelledError as given_up:
+        given_up.args = ("our own ticket is waited for: does the KDC answer?",)
+        raise
 
 
 async def prove(
@@ -34,10 +51,10 @@ async def prove(
         said = await wire.negotiate(RpcSaslProto(state=RpcSaslProto.NEGOTIATE))
         offer = _chosen(said, Method.KERBEROS, GSSAPI)
         server = f"{offer.protocol}/{offer.serverId}"
-        initiator = await asyncio.to_thread(own.initiator, role, host, server)
+        initiator = await _in_thread(partial(own.initiator, role, host, server))
         token, request = b"", RpcSaslProto(state=RpcSaslProto.INITIATE, auths=[offer])
         while True:
-            step = await asyncio.to_thread(initiator.step, token)
+            step = await _in_thread(partial(initiator.step, token))
             request.token = step.token or b""
             said = await wire.negotiate(request)
             expected = RpcSaslProto.SUCCESS if isinstance(step, Agreed) else RpcSaslProto.CHALLENGE

@@ -31,6 +31,7 @@ class OwnKerberos:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _tickets: gss.Credentials | None = None
     _renewed_at: float = 0.0
+    _ended_at: float = 0.0
 
     @property
     def user(self) -> str:
@@ -46,19 +47,31 @@ class OwnKerberos:
         Raises:
             SaslFailure: there are none; ``str`` says what to do.
         """
-        with self._lock:
-            if self._tickets is None or time.monotonic() >= self._renewed_at:
+        now, tickets = time.monotonic(), self._tickets
+        if tickets is None or now >= self._ended_at:
+            with self._lock:
                 self._renew()
-            assert self._tickets is not None
-            return self._tickets
+        elif now >= self._renewed_at:  # a silent KDC must not hold up who has good ones
+            threading.Thread(target=self._renew_behind, name="tickets", daemon=True).start()
+        assert self._tickets is not None
+        return self._tickets
+
+    def _renew_behind(self) -> None:
+        if self._lock.acquire(blocking=False):  # else another one does it
+            try:
+                self._renew()
+            finally:
+                self._lock.release()
 
     def _renew(self) -> None:
+        if time.monotonic() < self._renewed_at:
+            return
         try:
             if self.principal is None or self.keytab is None:
-                self._tickets = gss.Credentials.of_person()
-                self.principal = self._tickets.principal
+                fresh = gss.Credentials.of_person()
+                self.principal = fresh.principal
             else:
-                self._tickets = gss.Credentials.of_keytab(self.principal, self.keytab)
+                fresh = gss.Credentials.of_keytab(self.principal, self.keytab)
         except gss.GssError as failure:
             if self._tickets is None:
                 advice = f"check {self.keytab} and the KDC" if self.keytab else "run kinit"
@@ -70,7 +83,8 @@ class OwnKerberos:
             )
             self._renewed_at = time.monotonic() + 60.0
             return
-        self._renewed_at = time.monotonic() + RENEWED_AT * self._tickets.seconds
+        self._tickets, now = fresh, time.monotonic()
+        self._renewed_at, self._ended_at = now + RENEWED_AT * fresh.seconds, now + fresh.seconds
 
     def initiator(self, role: Role | None, host: str, server: str) -> KerberosInitiator:
         """Return our side towards a server that says it is ``server`` (service/host).
@@ -99,6 +113,15 @@ def log_in(own: OwnKerberos | None) -> None:
     global _own
     _own = own
     call_as("" if own is None else own.user)
+
+
+def short_name(name: str) -> str:
+    """Return the short name of a principal; of others, and without Kerberos, the name itself.
+
+    Raises:
+        NoShortName: no rule gives it one.
+    """
+    return name if _own is None or "@" not in name else _own.rules.short_name(name)
 
 
 def own_kerberos() -> OwnKerberos | None:

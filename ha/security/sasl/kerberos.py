@@ -6,6 +6,7 @@ from typing import Final
 from ha.security.sasl import gss
 from ha.security.sasl import mechanism as sasl
 from ha.security.sasl.mechanism import Challenge, Protection, Proven, SaslFailure
+from ha.security.sasl.message_layer import MIN_BUFFER_BYTES
 
 MECHANISM: Final = "GSSAPI"
 MAX_BUFFER_BYTES: Final = 65536
@@ -28,8 +29,8 @@ class KerberosLayer:
         self._encrypt = protection is Protection.PRIVACY
         self.max_plain_bytes = context.longest_text(peer_bytes, encrypt=self._encrypt)
         """The longest text that one token to the peer may hold."""
-        if self.max_plain_bytes < 1:
-            raise SaslFailure(f"the peer takes tokens of {peer_bytes} bytes: no text fits in one")
+        if peer_bytes < MIN_BUFFER_BYTES:
+            raise SaslFailure(f"the peer takes tokens of {peer_bytes} bytes: too few")
 
     def wrap(self, data: bytes) -> bytes:
         """Return the token for ``data``."""

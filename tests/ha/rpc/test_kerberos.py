@@ -1,6 +1,7 @@
 """Hadoop RPC with tickets of a real KDC, our client against our server."""
 
 import asyncio
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from ha.conf.keys.security import Mode
+from ha.conf.topology import HostPort
+from ha.health.core import Health, HealthSettings, Trouble
+from ha.health.monitor import HealthMonitor
 from ha.rpc.errors import ConnectFailed, ConnectionLost, RemoteFault
 from ha.rpc.java_names import (
     AUTHORIZATION,
@@ -18,8 +22,15 @@ from ha.rpc.java_names import (
 from ha.security.caller import ALL_ROLES
 from ha.security.kerberos import own
 from ha.security.kerberos.admission import ServicePrincipal
+from ha.security.kerberos.own import OwnKerberos
+from ha.security.sasl import gss
+from ha.service.client import ServiceClient
+from ha.service.errors import ServiceUnreachable
+from ha.service.model import ServiceStatus
+from ha.service.no_answer import NoAnswer, why_no_answer
 from tests.ha.rpc.kerberized import QJOURNAL, alice, asked, configuration, logged_in, secured_server
-from tests.ha.security.kdc import REALM, Kdc
+from tests.ha.rpc.wire import eventually
+from tests.ha.security.kdc import REALM, Kdc, silent_kdc
 
 
 async def of_ha(port: int, method: str) -> str:
@@ -244,19 +255,94 @@ async def test_daemons_may_what_their_kind_may(realm: Kdc, tmp_path: Path) -> No
                         await asked(port, protocol=protocol, method=method)
 
 
-def test_tickets_are_fetched_again_and_kept_while_they_cannot_be(
+def alice_anew(realm: Kdc, folder: Path) -> OwnKerberos:
+    """Return a login for which the library keeps no tickets of other tests."""
+    realm.make(folder.name)
+    return alice(configuration(realm, folder, {}), realm, folder.name)
+
+
+async def test_tickets_are_fetched_again_and_kept_while_they_cannot_be(
     realm: Kdc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    login = alice(configuration(realm, tmp_path, {}), realm)
+    conf, share = configuration(realm, tmp_path, {}), own.RENEWED_AT
+    login = alice(conf, realm)
     first = login.tickets()
     assert login.tickets() is first
-    monkeypatch.setattr(own, "RENEWED_AT", 0.0)
-    login = alice(configuration(realm, tmp_path, {}), realm)
-    first = login.tickets()
-    second = login.tickets()
-    assert second is not first
-    login.principal = f"never@{REALM}"  # nothing can be fetched for it
-    with capture_logs() as logs:
-        assert login.tickets() is second
-        assert login.tickets() is second, "it is not tried again at once"
+
+    def due() -> tuple[OwnKerberos, gss.Credentials]:
+        login = alice(conf, realm)
+        monkeypatch.setattr(own, "RENEWED_AT", 0.0)
+        tickets = login.tickets()
+        monkeypatch.setattr(own, "RENEWED_AT", share)
+        return login, tickets
+
+    login, first = due()
+    await eventually(lambda: login.tickets() is not first)
+
+    (login, first), fresh = due(), alice_anew(realm, tmp_path)
+    login.principal, login.keytab = fresh.principal, fresh.keytab  # for whom nothing is kept
+    with capture_logs() as logs, silent_kdc(tmp_path, monkeypatch) as ended:
+        for _ in range(20):
+            assert login.tickets() is first
+        assert logs == [], "good tickets are had at once, whatever the KDC does"
+        await eventually(lambda: [one.name for one in threading.enumerate()].count("tickets") == 1)
+        ended()
+        await eventually(lambda: bool(logs))
+        assert login.tickets() is first, "it is not tried again at once"
     assert [line["event"] for line in logs] == ["kerberos.not_renewed"]
+
+
+async def test_a_silent_kdc_says_nothing_of_the_server_and_holds_up_no_fence(
+    realm: Kdc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf = configuration(realm, tmp_path, {})
+
+    async def probe(port: int) -> ServiceUnreachable:
+        with pytest.raises(ServiceUnreachable) as caught:
+            await ServiceClient.open(HostPort("localhost", port), deadline_seconds=1)
+        return caught.value
+
+    async with secured_server(conf) as (port, _, _):
+        with (
+            logged_in(alice_anew(realm, tmp_path)),
+            silent_kdc(tmp_path, monkeypatch) as ended,
+        ):
+            found = await asyncio.gather(*(probe(port) for _ in range(20)))
+            async with asyncio.timeout(20):
+                assert await asyncio.to_thread(lambda: "fenced") == "fenced"
+            ended()
+    for failure in found:
+        assert "our own ticket is waited for" in str(failure)
+        assert why_no_answer(failure) is NoAnswer.NOT_ASKED
+
+
+class Unheard:
+    """Listens to a health monitor, and has no use for what it says."""
+
+    def status_reported(self, status: ServiceStatus) -> None: ...
+
+    def health_changed(self, health: Health, reason: str) -> None: ...
+
+
+@pytest.mark.parametrize("answers", [True, False])
+async def test_without_a_ticket_of_ours_a_namenode_counts_as_slow_and_not_as_gone(
+    realm: Kdc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, answers: bool
+) -> None:
+    conf = configuration(realm, tmp_path, {})
+    own = alice_anew(realm, tmp_path)
+    settings = HealthSettings(rpc_timeout_seconds=20 if answers else 0.3)
+    async with secured_server(conf) as (port, _, _):
+        with logged_in(own), silent_kdc(tmp_path, monkeypatch) as ended:
+            if answers:
+                ended()  # "Cannot contact any KDC"
+            monitor = HealthMonitor(HostPort("localhost", port), settings, Unheard())
+            watching = asyncio.create_task(monitor.run())
+            try:
+                known = Health.NOT_RESPONDING
+                await eventually(lambda: monitor.state.health is known, seconds=20)
+            finally:
+                watching.cancel()
+            ended()
+    said = "no Kerberos tickets" if answers else "our own ticket is waited for"
+    assert said in monitor.state.reason
+    assert monitor.state.trouble is Trouble.SLOW

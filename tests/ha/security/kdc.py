@@ -4,11 +4,13 @@ import os
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+import pytest
 
 from deploy.local.cluster.ports import free_ports
 from deploy.local.cluster.processes import wait_until
@@ -129,6 +131,17 @@ def running_kdc(folder: Path, *, ticket_lifetime: str = "1h") -> Iterator[Kdc]:
             yield kdc
         finally:
             process.kill()
+
+
+@contextmanager
+def silent_kdc(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """Have a KDC that takes questions and answers none, until what is yielded is called."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, patch.context() as ours:
+        port = listener.getsockname()[1]
+        words = {"realm": REALM, "port": port, "ticket_lifetime": "1h"}
+        (folder / "silent.conf").write_text(_KRB5.format(**words))
+        ours.setenv("KRB5_CONFIG", str(folder / "silent.conf"))
+        yield listener.close
 
 
 def _await_port(port: int) -> None:

@@ -155,7 +155,7 @@ def test_a_replayed_ticket_cannot_finish(realm: Kdc) -> None:
         (b"\x00\x01\x00\x00", "chose layer 0 of 4"),
         (b"\x04\x01", "2 bytes"),
         (b"\x04\x01\x00\x00bob@" + REALM.encode(), "asks to act for another"),
-        (b"\x04\x00\x00\x10", "no text fits"),
+        (b"\x04\x00\x03\xff", "tokens of 1023 bytes: too few"),
     ],
 )
 def test_layer_messages_that_are_refused(realm: Kdc, chosen: bytes, why: str) -> None:
