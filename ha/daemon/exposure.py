@@ -152,14 +152,20 @@ def let_in_by_lists(
 def refresh_lists(access: AccessControl | None, configuration: Configuration) -> bool:
     """Read proxy users and access lists anew; return whether there are access lists.
 
-    Connections that are open stay as they were let in.  Raises ConfigurationError.
+    Connections that are open stay as they were let in.  Raises ConfigurationError, and changes
+    nothing, where a file cannot be read or the lists were switched on or off.
     """
     fresh = configuration if configuration.again is None else configuration.again()
+    if fresh.get(AUTHORIZATION) != configuration.get(AUTHORIZATION):
+        raise ConfigurationError(
+            f"{fresh.where(AUTHORIZATION)} is another than at the start; nothing was changed. "
+            "Restart the daemon, or set it back."
+        )
     if access is not None and access.admission is not None:
         from ha.security.kerberos.own import own_kerberos
         from ha.security.kerberos.settings import admission
 
-        access.admission = admission(fresh, own_kerberos())
+        access.admission = admission(fresh, own_kerberos()) or access.admission
     return bool(fresh.get(AUTHORIZATION))
 
 

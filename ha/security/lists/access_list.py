@@ -53,18 +53,21 @@ def _names(text: str) -> frozenset[str]:
 
 
 async def groups_here(user: str) -> frozenset[str]:
-    """Return the groups of a user of this machine; none where it knows no such user."""
+    """Return the groups of a user of this machine; none where it knows no such user.
+
+    Raises TimeoutError where it gives no answer: a list that keeps a group out must not be passed.
+    """
     try:
         async with asyncio.timeout(GROUPS_DEADLINE_SECONDS):
             # A directory server may be asked, and may be slow.
             return await asyncio.to_thread(_groups, user)
-    except TimeoutError:
+    except TimeoutError as late:
         import structlog  # here: a command that asks one question loads it for nothing
 
         structlog.get_logger().warning(
             "groups.unanswered", user=user, seconds=GROUPS_DEADLINE_SECONDS
         )
-        return frozenset()
+        raise TimeoutError(f"the groups of {user} are not known: no answer in time") from late
 
 
 def _groups(user: str) -> frozenset[str]:
