@@ -10,7 +10,7 @@ from ha.rpc.java_names import STANDBY_EXCEPTION
 from ha.security.access_control import AccessControl
 from ha.security.caller import Method
 from ha.security.kerberos.admission import Admission
-from ha.security.kerberos.own import own_kerberos
+from ha.security.kerberos.own import own_kerberos, short_name
 from ha.security.sasl.digest_md5 import MECHANISM, RPC_REALM, RPC_URI, DigestAcceptor, Service
 from ha.security.sasl.mechanism import Protection, SaslFailure
 from ha.security.sasl.way import Way
@@ -19,23 +19,17 @@ from namenode_sim.client_protocol.words.errors import FsError
 from namenode_sim.namespace.state import Secrets
 
 
-def _wall_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 @dataclass(frozen=True, slots=True)
 class TokenLogins:
     """Makes one acceptor for each connection.
 
     ``secrets``: those of the namespace; None while this NameNode is not the active, which alone
-    knows all tokens: clients are sent on to the next.  ``user_of`` returns the short name of an
-    owner and an empty text, as that of a ticket.
+    knows all tokens: clients are sent on to the next.
     """
 
     secrets: Callable[[], Secrets | None]
     protections: Sequence[Protection] = (Protection.AUTHENTICATION,)
-    short_name: Callable[[str], str] = manager.short_name
-    now_ms: Callable[[], int] = _wall_ms
+    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
 
     def way(self) -> Way:
         """Return how Hadoop RPC offers it."""
@@ -57,14 +51,14 @@ class TokenLogins:
         """Return the owner of the token that was proved under this name, and the real user.
 
         Raises:
-            SaslFailure: if the name is no identifier.
+            SaslFailure: if the name is no identifier, or its owner has no short name here.
         """
         try:
             token = manager.read_identifier(_identifier(name))
         except FsError as refusal:
             raise _failure(refusal) from refusal
         real = token.real_user if token.real_user != token.owner else ""
-        return self.short_name(token.owner), self.short_name(real)
+        return short_name(token.owner), short_name(real)
 
     def _password(self, name: str) -> bytes:
         secrets = self.secrets()
@@ -80,17 +74,10 @@ class TokenLogins:
 
 def offer_tokens(access: AccessControl, secrets: Callable[[], Secrets | None]) -> None:
     """Let callers log in by tokens, too; a client that has one takes it before its ticket."""
-    own, admission = own_kerberos(), access.admission or Admission()
-    logins = TokenLogins(secrets)
-    if own is not None:
-        logins = TokenLogins(secrets, own.wanted, lambda name: _short(admission, name))
-    access.admission = admission
+    own = own_kerberos()
+    logins = TokenLogins(secrets) if own is None else TokenLogins(secrets, own.wanted)
+    access.admission = access.admission or Admission()
     access.ways = (logins.way(), *access.ways)
-
-
-def _short(admission: Admission, name: str) -> str:
-    """Return the short name of an owner, who is a principal in the tokens of Hadoop's NameNodes."""
-    return admission.user_of(name)[0] if "@" in name else name
 
 
 def _identifier(name: str) -> bytes:

@@ -7,6 +7,7 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.keys import datanode as datanode_keys
 from ha.conf.keys import files as keys
 from ha.conf.keys import security as security_keys
+from ha.security.kerberos.own import short_name
 from namenode_sim.client_protocol.words.model import DEFAULT_SETTINGS, Settings, TokenRules
 
 _HEARTBEATS_OF_A_RECOVERY = 30
@@ -72,7 +73,7 @@ def _token_rules(conf: Configuration) -> TokenRules:
         )
     )
     always = conf.get(security_keys.TOKEN_ALWAYS)
-    return TokenRules(kerberos or always, kerberos, *map(round, times))
+    return TokenRules(kerberos or always, kerberos, *map(round, times), short_name=short_name)
 
 
 def _protected(conf: Configuration) -> frozenset[str]:

@@ -32,8 +32,6 @@ from namenode_sim.webhdfs.operations import Listing, NotServed, Operation, Redir
 
 log = structlog.get_logger()
 
-"""Of what a caller wrote, in a line of the log."""
-
 
 @dataclass(frozen=True, slots=True)
 class WebHdfsRoutes:

@@ -22,12 +22,12 @@ def get(scene: Scene, request: calls.GetDelegationTokenRequestProto) -> EditPlan
     """Give a token; none where none are issued, which clients take for "not needed"."""
     if not scene.settings.tokens.issued:
         return no_edits(calls.GetDelegationTokenResponseProto())
-    caller = scene.caller
+    caller, rules = scene.caller, scene.settings.tokens
     _check_proven(scene, "issued")
-    wanted = manager.Wanted(caller.user, manager.short_name(request.renewer), caller.real_user)
-    made, token = manager.issue(
-        scene.namespace.secrets, wanted, scene.now_ms, scene.settings.tokens, scene.random
-    )
+    renewer = manager.short_name(request.renewer, rules)
+    wanted = manager.Wanted(caller.user, renewer, caller.real_user)
+    secrets = scene.namespace.secrets
+    made, token = manager.issue(secrets, wanted, scene.now_ms, rules, scene.random)
     answer = calls.GetDelegationTokenResponseProto(
         token=TokenProto(
             identifier=token.identifier, password=token.password, kind=manager.KIND, service=""
@@ -50,7 +50,8 @@ def renew(scene: Scene, request: calls.RenewDelegationTokenRequestProto) -> Edit
 def cancel(scene: Scene, request: calls.CancelDelegationTokenRequestProto) -> EditPlan:
     """End a token."""
     _check_issued(scene)
-    op = manager.cancel(scene.namespace.secrets, request.token.identifier, scene.caller.user)
+    secrets, rules = scene.namespace.secrets, scene.settings.tokens
+    op = manager.cancel(secrets, request.token.identifier, scene.caller.user, rules)
     return EditPlan((op,), calls.CancelDelegationTokenResponseProto)
 
 

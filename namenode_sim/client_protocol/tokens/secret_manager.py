@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ha.rpc.java_names import INVALID_TOKEN
+from ha.security.kerberos.auth_to_local import NoShortName
 from namenode_sim.client_protocol.words.errors import FsError, denied, io_error
 from namenode_sim.client_protocol.words.model import TokenRules
 from namenode_sim.edits import ops
@@ -181,7 +182,9 @@ def renew(
     return ops.RenewDelegationToken(token, min(token.max_date, now_ms + rules.renewal_ms))
 
 
-def cancel(secrets: Secrets, identifier: bytes, canceller: str) -> ops.CancelDelegationToken:
+def cancel(
+    secrets: Secrets, identifier: bytes, canceller: str, rules: TokenRules
+) -> ops.CancelDelegationToken:
     """Return the edit that ends a token.  Its owner and its renewer may; no superuser may.
 
     Raises:
@@ -190,7 +193,7 @@ def cancel(secrets: Secrets, identifier: bytes, canceller: str) -> ops.CancelDel
     token = read_identifier(identifier)
     if not token.owner:
         raise invalid(f"Token with no owner {as_text(token)}")
-    if canceller not in {token.owner, short_name(token.owner), token.renewer} - {""}:
+    if canceller not in {token.owner, short_name(token.owner, rules), token.renewer} - {""}:
         raise denied(f"{canceller} is not authorized to cancel the token {as_text(token)}")
     if token not in secrets.tokens:
         raise invalid(f"Token not found {as_text(token)}")
@@ -204,6 +207,9 @@ def expired(secrets: Secrets, now_ms: int) -> Iterator[ops.CancelDelegationToken
             yield ops.CancelDelegationToken(token)
 
 
-def short_name(name: str) -> str:
-    """Return the first part of a principal; of a user's name the whole."""
-    return name.partition("@")[0].partition("/")[0]
+def short_name(name: str, rules: TokenRules) -> str:
+    """Return the short name of an owner or a renewer; raise FsError where there is none."""
+    try:
+        return rules.short_name(name)
+    except NoShortName as failure:
+        raise io_error(str(failure)) from failure

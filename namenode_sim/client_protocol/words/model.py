@@ -23,7 +23,8 @@ _DAY_MS: Final = 24 * 60 * 60 * 1000
 class TokenRules:
     """How long tokens and keys last; ``issued``: whether there are tokens at all.
 
-    ``proven_only``: callers who only say who they are get none.
+    ``proven_only``: callers who only say who they are get none.  ``short_name`` is that of a
+    principal; it raises NoShortName.
     """
 
     issued: bool = False
@@ -31,6 +32,7 @@ class TokenRules:
     lifetime_ms: int = 7 * _DAY_MS
     renewal_ms: int = _DAY_MS
     key_ms: int = _DAY_MS
+    short_name: Callable[[str], str] = field(default=str, kw_only=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import asyncio
 from base64 import b64encode
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -105,6 +105,12 @@ class Client:
         key = packets.CallKey(CLIENT, self.calls, 0)
         self.send(packets.encode_call(key, CLIENT_PROTOCOL, method, request))
         return await self.answer()
+
+
+@pytest.fixture
+def logged_out_again() -> Iterator[None]:
+    yield
+    log_in(None)
 
 
 MKDIRS = calls.MkdirsRequestProto(
@@ -275,6 +281,7 @@ async def test_who_has_only_tokens_for_others_goes_on_without(scene: Scene) -> N
         assert "alice" in (await client.answer()).message  # the kernel knows better, as ever
 
 
+@pytest.mark.usefixtures("logged_out_again")
 async def test_with_kerberos_tokens_come_before_tickets_and_names_have_its_rules() -> None:
     rules = parse_rules("RULE:[2:$1-$2](svc-.*)s/svc-/s-/ DEFAULT", "hadoop", "R")
     none = Admission()
@@ -283,10 +290,7 @@ async def test_with_kerberos_tokens_come_before_tickets_and_names_have_its_rules
     access.ways, access.admission = (tickets,), Admission(rules)
     wanted = (Protection.PRIVACY, Protection.INTEGRITY)
     log_in(OwnKerberos("nn/h@R", None, rules, wanted, ()))
-    try:
-        offer_tokens(access, lambda: None)
-    finally:
-        log_in(None)
+    offer_tokens(access, lambda: None)
     tokens, second = list(access.ways)
     assert second is tickets
     assert access.admission.rules is rules
