@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from ha.conf.errors import ConfigurationError
+from ha.conf.reader import beginning
 from ha.rpc.sasl.initiation import LoginToken
 from hadoop import writable
 from hadoop.token_file import tokens_in
@@ -24,7 +25,7 @@ def held_token(nameservice: str) -> LoginToken | None:
     if not where:
         return None
     try:
-        for token in tokens_in(Path(where).read_bytes()):
+        for token in tokens_in(beginning(Path(where))):
             if (token.kind, token.service) == (_KIND, f"ha-hdfs:{nameservice}"):
                 owner, _ = writable.read_text(token.identifier, 1)
                 name = b64encode(token.identifier).decode()

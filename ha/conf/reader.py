@@ -233,7 +233,7 @@ class _Document:
 
 def _content(path: Path) -> bytes:
     try:
-        content = _beginning(path)
+        content = beginning(path)
     except OSError as error:
         raise ConfigurationError(
             f"{path} cannot be read: {error.strerror or error}. Check the path and who may read it."
@@ -245,7 +245,8 @@ def _content(path: Path) -> bytes:
     return content
 
 
-def _beginning(path: Path) -> bytes:
+def beginning(path: Path) -> bytes:
+    """Return a file's first bytes, one more than a file may have; raise OSError."""
     if path.is_fifo():
         raise OSError("it is a pipe, whose writer may never come")
     with path.open("rb") as file:

@@ -1,6 +1,10 @@
 """The token of a process, out of a file as Hadoop 3.5.0 writes it."""
 
+import os
+import resource
 from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -68,6 +72,28 @@ def test_what_is_no_file_of_tokens_is_refused_with_its_name(file: Path, raw: byt
     file.write_bytes(raw)
     with pytest.raises(ConfigurationError, match=f"{TOKEN_FILE} names {file}"):
         held_token("ns1")
+
+
+def test_what_never_ends_is_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(file)
+    with pytest.raises(ConfigurationError, match="a pipe, whose writer may never come"):
+        held_token("ns1")
+    monkeypatch.setenv(TOKEN_FILE, "/dev/zero")
+    with limited_memory(), pytest.raises(ConfigurationError, match="begins with no HDTS"):
+        held_token("ns1")
+
+
+@contextmanager
+def limited_memory() -> Iterator[None]:
+    """Let this process take a gigabyte more."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    more = pages * resource.getpagesize() + (1 << 30)
+    resource.setrlimit(resource.RLIMIT_AS, (more, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def test_a_file_that_is_not_there_is_refused(file: Path) -> None:
