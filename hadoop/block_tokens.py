@@ -124,17 +124,15 @@ def check(
 ) -> Grant:
     """Return what a token says, if it allows what is wanted (``wanted.modes`` is one mode).
 
-    The signature is compared first: of what nothing proves, nothing is said in the refusal.
+    A refusal says nothing of a token whose signature is wrong, but that it has ended.
 
     Raises:
         TokenRefused: the token is none, is not signed with a key of ours, is of another block, has
             ended, or does not allow this.
     """
-    expiry_ms, grant, password = read(token.identifier, keys, now_ms)
+    grant, password = read(token.identifier, keys, now_ms)
     if not hmac.compare_digest(password, token.password):
         raise TokenRefused("the block token's signature is wrong")
-    if expiry_ms < now_ms:
-        raise TokenRefused(f"the block token of {grant.user} has ended")
     if (grant.pool, grant.block_id) != (wanted.pool, wanted.block_id):
         raise TokenRefused(f"the block token of {grant.user} is for block {grant.block_id}")
     if not wanted.modes <= grant.modes:
@@ -144,8 +142,8 @@ def check(
     return grant
 
 
-def read(identifier: bytes, keys: Mapping[int, BlockKey], now_ms: int) -> tuple[int, Grant, bytes]:
-    """Return when a token ends, what it says, and its password; raise TokenRefused."""
+def read(identifier: bytes, keys: Mapping[int, BlockKey], now_ms: int) -> tuple[Grant, bytes]:
+    """Return what a token says that has not ended, and its password; raise TokenRefused."""
     if not identifier:
         raise TokenRefused("the request has no block token")
     try:
@@ -155,7 +153,9 @@ def read(identifier: bytes, keys: Mapping[int, BlockKey], now_ms: int) -> tuple[
     key = keys.get(key_id)
     if key is None or key.expiry_ms < now_ms:
         raise TokenRefused(f"the block token is signed with key {key_id}, which is not known here")
-    return expiry_ms, grant, _signed(identifier, key.secret)
+    if expiry_ms < now_ms:
+        raise TokenRefused("the block token has ended")
+    return grant, _signed(identifier, key.secret)
 
 
 def _check_names(what: str, granted: tuple[str, ...], wanted: tuple[str, ...]) -> None:

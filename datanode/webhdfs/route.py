@@ -36,7 +36,6 @@ BODY_SECONDS: Final = 60.0
 """For the next bytes of an upload, and in all for what ``LEAST_BYTES`` a second do not explain."""
 LEAST_BYTES: Final = 1024
 _UPLOAD: Final = replace(DEFAULT_LIMITS, window_packets=16)
-"""Of what a caller wrote, in a line of the log."""
 _PERMISSION: Final = 0o644
 _PARAMS: Final = {
     "GET OPEN": ("getBlockLocations", "offset length buffersize"),

@@ -125,14 +125,16 @@ async def relay(to: Place, spoil: bytes = b"") -> AsyncIterator[tuple[Place, byt
     async def pump(
         reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, back: bool
     ) -> None:
-        while data := await reader.read(1 << 16):
-            passed.extend(data)
-            if back and not spoiled[0] and spoil in data:
-                at = data.index(spoil) + len(spoil)
-                data = data[:at] + bytes((data[at] ^ 1,)) + data[at + 1 :]
-                spoiled[0] = True
-            writer.write(data)
-        writer.close()
+        try:
+            while data := await reader.read(1 << 16):
+                passed.extend(data)
+                if back and not spoiled[0] and spoil in data:
+                    at = data.index(spoil) + len(spoil)
+                    data = data[:at] + bytes((data[at] ^ 1,)) + data[at + 1 :]
+                    spoiled[0] = True
+                writer.write(data)
+        finally:  # one that reads no more may end with a reset
+            writer.close()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         inner, outer = await asyncio.open_connection("127.0.0.1", to.port)

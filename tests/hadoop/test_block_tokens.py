@@ -97,7 +97,7 @@ REFUSED: Final = {
         changed(token(), identifier=token().identifier.replace(b"alice", b"bobby")),
         GRANT, NOW, "signature is wrong",
     ),
-    "too late": (token(), GRANT, NOW + 1, "of alice has ended"),
+    "too late": (token(), GRANT, NOW + 1, "has ended"),
     "another block": (token(), replace(GRANT, block_id=5), NOW, "is for block 1073741824"),
     "another pool": (token(), replace(GRANT, pool="BP-2"), NOW, "is for block 1073741824"),
     "another mode": (
