@@ -160,12 +160,12 @@ class Peer:
         Raises:
             PeerLost: if the other side does not take it in time.
         """
-        await self._connection.flushed(seconds=seconds)
+        await self._bytes.flushed(seconds=seconds)
 
     async def send(self, data: bytes, *, seconds: float) -> None:
         """Send, and wait until the kernel has it; raises as ``flushed``."""
         self._bytes.write(data)
-        await self._connection.flushed(seconds=seconds)
+        await self._bytes.flushed(seconds=seconds)
 
     async def send_message(self, message: Message, *, seconds: float) -> None:
         """Send a message behind its length; raise ``PeerLost``."""

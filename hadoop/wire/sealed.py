@@ -74,3 +74,8 @@ class Sealed:
             token = self._layer.wrap(bytes(data[at : at + most]))
             tokens += (len(token).to_bytes(_LENGTH_BYTES, "big"), token)
         self._connection.write(b"".join(tokens))
+
+    async def flushed(self, *, seconds: float) -> None:
+        """Wait as a connection does, and let others go on: the kernel may be faster than we are."""
+        await asyncio.sleep(0)
+        await self._connection.flushed(seconds=seconds)

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -11,9 +11,11 @@ import pytest
 
 from ha.security.sasl.mechanism import Layer
 from ha.security.sasl.message_layer import CIPHERS, DigestLayer, Keys
+from hadoop.proto.data_transfer_pb2 import BlockOpResponseProto, Status
 from hadoop.wire.byte_budget import ByteBudget
 from hadoop.wire.connection import Connection, PeerLost
 from hadoop.wire.packets import OP_HEAD, VERSION, Op
+from hadoop.wire.peer import Peer
 from hadoop.wire.sealed import MAX_TOKEN_BYTES, Sealed
 from tests.datanode.block_client import SECONDS, until
 
@@ -45,6 +47,11 @@ async def sealed(
         finally:
             connection.abort()
             await until(lambda: not connection.is_open)
+
+
+async def begun(peer: Peer, data: bytes, *, seconds: float) -> None:
+    peer.begin_send(data)
+    await peer.flushed(seconds=seconds)
 
 
 def framed(tokens: list[bytes]) -> bytes:
@@ -170,6 +177,45 @@ async def test_many_short_tokens_let_other_connections_go_on() -> None:
         task.cancel()
         assert bytes(mine.waiting) == b"x" * 500
     assert turns >= 499
+
+
+@pytest.mark.parametrize("waits", [Peer.send, begun])
+async def test_a_peer_that_takes_all_at_once_lets_other_connections_go_on(
+    waits: Callable[..., Awaitable[None]],
+) -> None:
+    """The kernel of a reader has room for more than we encrypt in a turn of the loop."""
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    ours, _ = layers(cipher="3des")
+    async with sealed(ours, ByteBudget(0)) as (_, connection, _):
+        peer = Peer(connection)
+        peer.protect(ours)
+        task = asyncio.create_task(others())
+        for _ in range(100):
+            await waits(peer, b"x" * 100, seconds=SECONDS)
+        task.cancel()
+    assert turns >= 99
+
+
+async def test_messages_of_one_turn_share_a_token() -> None:
+    ours, theirs = layers(cipher="3des")
+    async with sealed(ours, ByteBudget(0)) as (_, connection, other):
+        peer = Peer(connection)
+        peer.protect(ours)
+        for _ in range(20):
+            await peer.send_soon(BlockOpResponseProto(status=Status.SUCCESS), seconds=SECONDS)
+        peer.close()
+        raw, loop = bytearray(), asyncio.get_running_loop()
+        while part := await loop.sock_recv(other, 1 << 16):
+            raw += part
+    assert int.from_bytes(raw[:4], "big") == len(raw) - 4
+    assert theirs.unwrap(bytes(raw[4:])) == b"\x02\x08\x00" * 20
 
 
 async def test_empty_texts_between_others_are_passed_over() -> None:
