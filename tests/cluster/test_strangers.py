@@ -146,7 +146,7 @@ def taking_over(cluster: Cluster, port: int) -> None:
 def test_a_breadcrumb_of_a_stranger_has_no_foreign_process_asked_or_killed(
     cluster: Cluster,
 ) -> None:
-    """Let sshfence and the polite request go to what a stranger names: here, to this test."""
+    """Name a port of this test in the breadcrumb: the polite request must not go there."""
     with socket.create_server(("127.0.0.1", 0)) as foreign:
         before = {path: path.stat().st_size for path in cluster.logs().values()}
         taking_over(cluster, foreign.getsockname()[1])
