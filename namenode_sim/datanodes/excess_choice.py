@@ -40,7 +40,7 @@ def choose_excess(
     chosen: list[StorageNumber] = []
     while len(left) > len(wanted):
         fit = _of_excess_types(_off_lonely_racks(left), left, wanted)
-        goes = _moved(fit, left, hint) or min(fit, key=_order)
+        goes = _moved(fit, left, hint) or _first(fit, left)
         left.remove(goes)
         chosen.append(goes.number)
     return chosen
@@ -74,6 +74,15 @@ def _of_excess_types(
     return [one for one in fit if one.type in excess] or fit
 
 
-def _order(one: Candidate) -> tuple[bool, float, StorageNumber]:
-    """Late DataNodes first, the longest silent of them; then the fullest storages."""
-    return not one.late, one.last_heard if one.late else one.remaining, one.number
+def _first(fit: list[Candidate], left: list[Candidate]) -> Candidate:
+    """Return the first to go: of late DataNodes the longest silent, else of the fullest storages.
+
+    Of equal ones (new DataNodes, storages on one disk) that one whose rack has another.
+    """
+    spread = Counter(one.rack for one in left)
+
+    def order(one: Candidate) -> tuple[bool, float, bool, StorageNumber]:
+        when = one.last_heard if one.late else one.remaining
+        return not one.late, when, spread[one.rack] == 1, one.number
+
+    return min(fit, key=order)

@@ -48,6 +48,16 @@ CASES: Final[dict[str, tuple[list[One], Asked, int]]] = {
         None,
         2,
     ),
+    "of equally full ones of three racks one whose rack has another": (
+        [("s", 5, None), ("r", 5, None), ("t", 5, None), ("r", 5, None)],
+        None,
+        1,
+    ),
+    "of equally silent ones likewise": (
+        [("s", 1, 40.0), ("t", 1, 40.0), ("r", 9, 40.0), ("r", 1, 40.0)],
+        None,
+        2,
+    ),
     "of equally silent ones the first": ([("r", 9, 40.0), ("r", 1, 40.0)], None, 0),
     "any of three racks": ([("r", 1, None), ("s", 2, None), ("t", 3, None)], None, 0),
     "any of three when asked to": (
