@@ -82,7 +82,11 @@ async def _look_up(
 
 
 class PlainLoop(asyncio.SelectorEventLoop):
-    """asyncio's loop, whose lookups of names no end of a loop waits for."""
+    """asyncio's loop, whose lookups of names no end of a loop waits for.
+
+    The traceback of a connection that failed holds a frame of asyncio's that holds the failure, and
+    with it 256 KiB for TLS, until cycles are sought, which a daemon does rarely: it is cut off.
+    """
 
     getaddrinfo = _look_up  # type: ignore[assignment] # a port is a number here
 
@@ -95,7 +99,24 @@ class PlainLoop(asyncio.SelectorEventLoop):
     ) -> tuple[Any, Any]:
         """Connect as asyncio does, over a socket of ``_connected`` where there is a host."""
         options = await _with_socket(self, host, port, options)
-        return await super().create_connection(protocol_factory, **options)
+        try:
+            return await super().create_connection(protocol_factory, **options)
+        except OSError as failure:
+            failure.__traceback__ = None
+            raise
+
+    async def connect_accepted_socket(
+        self,
+        protocol_factory: Callable[[], Any],
+        sock: socket.socket,
+        **options: Any,  # noqa: ANN401 - they are handed on
+    ) -> tuple[Any, Any]:
+        """Serve a connection as asyncio does."""
+        try:
+            return await super().connect_accepted_socket(protocol_factory, sock, **options)
+        except OSError as failure:
+            failure.__traceback__ = None
+            raise
 
 
 def fast_loop() -> asyncio.AbstractEventLoop:

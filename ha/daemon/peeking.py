@@ -228,8 +228,6 @@ class PeekingListener:
         except OSError as failure:
             self._refused(connection, str(failure))
             connection.close()
-            # asyncio's frames hold what holds the failure, and 256 KiB, until cycles are sought.
-            failure.__traceback__ = None
             return
         HANDSHAKES.labels("done").inc()
         self._watch(transport)

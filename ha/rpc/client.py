@@ -106,7 +106,8 @@ class RpcConnection:
                 f"no connection to {host}:{port} within {deadline_seconds} s{why and f': {why}'}"
             ) from (None if why else failure)  # only the peer's own silence counts as that
         except OSError as failure:
-            raise errors.ConnectFailed(f"no connection to {host}:{port}: {failure}") from failure
+            why = str(failure) or "it hung up"
+            raise errors.ConnectFailed(f"no connection to {host}:{port}: {why}") from failure
         except (SaslFailure, errors.RpcError) as failure:
             raise errors.ConnectFailed(f"{host}:{port}: {failure}") from failure
         except (ValueError, OverflowError) as failure:

@@ -11,13 +11,19 @@ from pathlib import Path
 import pytest
 from prometheus_client import REGISTRY
 
-from ha.daemon.event_loop import fast_loop
+from ha.daemon.event_loop import PlainLoop, fast_loop
 from ha.daemon.peeking import PeekingListener
+from ha.rpc.client import RpcConnection
+from ha.rpc.errors import ConnectFailed
+from ha.rpc.java_names import HA_SERVICE_PROTOCOL
 from ha.security.caller import Role
 from ha.security.tls_files import TlsFiles
 from tests.ha.rpc.wire import eventually
+from tests.ha.security.acting import acting_as
 from tests.ha.security.authority import CHECK_SECONDS, Authority
 
+Loop = Callable[[], asyncio.AbstractEventLoop]
+LOOPS = pytest.mark.parametrize("loop", [PlainLoop, fast_loop], ids=["asyncio", "uvloop"])
 BROKEN = 16
 RESET_AT_ONCE = b"\1\0\0\0\0\0\0\0"
 """SO_LINGER's on and 0 s."""
@@ -42,12 +48,15 @@ def no_collections() -> Iterator[None]:
     gc.unfreeze()
 
 
+def kept() -> list[str]:
+    names = (type(one).__name__ for one in gc.get_objects())
+    return [name for name in names if "SSLProtocol" in name or name == "traceback"]
+
+
 @pytest.mark.usefixtures("no_collections")
-@pytest.mark.parametrize("loop", [asyncio.new_event_loop, fast_loop], ids=["asyncio", "uvloop"])
+@LOOPS
 @pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
-def test_nothing_is_left_of_a_broken_handshake(
-    tmp_path: Path, loop: Callable[[], asyncio.AbstractEventLoop], *, reset: bool
-) -> None:
+def test_nothing_is_left_of_a_broken_handshake(tmp_path: Path, loop: Loop, *, reset: bool) -> None:
     """Asyncio has 256 KiB for each: a flood of them once took a controller from 57 to 160 MB."""
     files = TlsFiles(Authority(tmp_path).issue(Role.ZKFC, "nn1"), CHECK_SECONDS)
     hello = client_hello()
@@ -74,5 +83,28 @@ def test_nothing_is_left_of_a_broken_handshake(
 
     with asyncio.Runner(loop_factory=loop) as runner:
         runner.run(scene())
-    kept = [type(one).__name__ for one in gc.get_objects()]
-    assert [name for name in kept if "SSLProtocol" in name or name == "traceback"] == []
+    assert kept() == []
+
+
+@pytest.mark.usefixtures("no_collections")
+@LOOPS
+def test_nothing_is_left_of_a_server_that_hangs_up(tmp_path: Path, loop: Loop) -> None:
+    """A controller may ask such a server each second, for days."""
+    own = TlsFiles(Authority(tmp_path).issue(Role.ZKFC, "nn1"), CHECK_SECONDS)
+
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.transport.abort()
+
+    async def scene() -> None:
+        async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            for _ in range(BROKEN):
+                with pytest.raises(ConnectFailed, match=r":\d+: [^ ]"):
+                    await RpcConnection.open(
+                        "127.0.0.1", port, protocol=HA_SERVICE_PROTOCOL, deadline_seconds=10.0
+                    )
+
+    with acting_as(own), asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(scene())
+    assert kept() == []
