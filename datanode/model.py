@@ -1,9 +1,9 @@
 """The words of a DataNode: replicas and their states.  Pure."""
 
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NewType, TypeAlias
 
+from ha.record import dataclass, field
 from hadoop.blocks import Block, GenerationStamp
 
 StorageId = NewType("StorageId", str)

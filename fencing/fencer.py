@@ -5,7 +5,6 @@ import importlib
 import os
 import sys
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol, assert_never
 
 import structlog
@@ -16,6 +15,7 @@ from fencing.local_kill import kill_on_this_machine
 from fencing.shell import Finished, NotStarted, Overran, run_command
 from fencing.ssh_settings import SshSettings
 from ha.conf.host_names import fault_of
+from ha.record import dataclass
 
 log = structlog.get_logger()
 

@@ -10,9 +10,10 @@ import binascii
 import hashlib
 import hmac
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from ha.record import dataclass
 
 DEFAULT_PORT: Final = 22
 CERTIFICATE: Final = "-cert-v01@openssh.com"

@@ -1,10 +1,10 @@
 """Fencing's terms: the target, the methods, and the outcome."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Final, get_args
 
 from ha.conf.secrets import redacted
+from ha.record import dataclass
 
 _DOES_NOTHING: Final = ("true", "/bin/true", "/usr/bin/true", ":", "exit 0")
 

@@ -9,8 +9,9 @@ See docs/reference/fencing.md#what-the-remote-shell-proves.
 import re
 import secrets
 import shlex
-from dataclasses import dataclass
 from typing import Final
+
+from ha.record import dataclass
 
 MAX_ANSWER_BYTES: Final = 64 * 1024
 """Only the end of a longer output is searched for the answer."""

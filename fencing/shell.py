@@ -7,7 +7,6 @@ import secrets
 import signal
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
@@ -15,6 +14,7 @@ import structlog
 
 from fencing.output import Lines
 from ha.conf.secrets import redacted
+from ha.record import dataclass
 
 log = structlog.get_logger()
 

@@ -7,7 +7,6 @@ import base64
 import io
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import paramiko
@@ -26,6 +25,7 @@ from fencing.ssh_keys import (
     open_key,
 )
 from fencing.ssh_settings import HostKeys, SshSettings
+from ha.record import dataclass
 
 log = structlog.get_logger()
 

@@ -1,8 +1,9 @@
 """How ``sshfence`` logs in; apart from ``fencing.ssh``, which costs a process 14 MB to import."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+from ha.record import dataclass
 
 
 class HostKeys(StrEnum):

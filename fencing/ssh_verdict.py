@@ -7,11 +7,11 @@ Pure.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from fencing.model import FencingOutcome
+from ha.record import dataclass
 
 NOT_FOUND: Final = 127
 """A shell's status for a command that is not installed."""

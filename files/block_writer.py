@@ -1,7 +1,6 @@
 """Writes one block to a pipeline of DataNodes, and goes on without those that fail."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -10,6 +9,7 @@ from files.errors import Unwritable
 from files.namenodes import Namenodes
 from files.pipeline import NodeFailed, Pipeline, Place, WriteLimits
 from files.window import Sent, Window
+from ha.record import dataclass
 from hadoop.blocks import Checksum, ChecksumType
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import data_transfer_pb2 as pb

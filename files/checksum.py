@@ -2,12 +2,12 @@
 
 import hashlib
 import struct
-from dataclasses import dataclass
 from typing import Final
 
 from files.errors import Unreadable, Unsupported
 from files.namenodes import Namenodes
 from files.read import Reader
+from ha.record import dataclass
 from hadoop.blocks import ChecksumType
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs

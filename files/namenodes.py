@@ -4,7 +4,6 @@ import asyncio
 import random
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import count
 from types import TracebackType
 from typing import TypeVar
@@ -16,6 +15,7 @@ from files.retry_rule import Tries, again, failure_of
 from ha.conf import topology
 from ha.conf.configuration import Configuration
 from ha.conf.topology import HostPort
+from ha.record import dataclass, field
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import ConnectFailed, RemoteFault, RpcError
 from ha.rpc.java_names import CLIENT_PROTOCOL

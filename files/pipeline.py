@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from files.window import OUT_OF_BAND, Sent, Window, failed_node
+from ha.record import dataclass, field
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.wire.block_messages import address_of

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
@@ -12,6 +11,7 @@ from files import replica
 from files.errors import FilesError, Unreadable, Unsupported
 from files.namenodes import Namenodes
 from files.replica import ReadLimits, ReplicaRead
+from ha.record import dataclass, field
 from ha.rpc.errors import RemoteFault, RpcError
 from ha.rpc.java_names import REPLICA_NOT_FOUND
 from hadoop.proto import client_namenode_pb2 as calls

@@ -2,9 +2,9 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from dataclasses import dataclass
 
 from ha.conf.topology import HostPort
+from ha.record import dataclass
 from ha.rpc.client import call_once
 from ha.rpc.java_names import CLIENT_DATANODE_PROTOCOL
 from hadoop.blocks import Checksum, ChecksumType

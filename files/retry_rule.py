@@ -6,11 +6,11 @@ retry cache; therefore a lost answer may be asked for again whatever the call is
 Pure.
 """
 
-from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
 
 from files.errors import Refused, refusal
+from ha.record import dataclass, replace
 from ha.rpc.errors import ConnectFailed, RemoteFault, RpcError
 from ha.rpc.java_names import RETRIABLE, STANDBY_EXCEPTION
 

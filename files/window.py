@@ -5,9 +5,9 @@ Pure.
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
+from ha.record import dataclass, field
 from hadoop.proto.data_transfer_pb2 import Status
 from hadoop.wire.errors import MalformedTransfer
 

@@ -5,7 +5,6 @@ import random
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Final, TypeVar
 
@@ -17,6 +16,7 @@ from files.errors import FilesError, NotFound, Refused, Unsupported, Unwritable
 from files.namenodes import Namenodes
 from files.pipeline import NodeFailed, WriteLimits, places_of
 from files.window import Window
+from ha.record import dataclass, field
 from ha.rpc.java_names import NOT_REPLICATED_YET
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import hdfs_types_pb2 as hdfs

@@ -13,8 +13,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any, Final
+
+from ha.record import dataclass
 
 Address = tuple[Any, ...]
 Found = tuple[int, int, int, str, Address]

@@ -9,7 +9,6 @@ See docs/reference/block-tokens.md.
 
 import hmac
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from types import MappingProxyType
@@ -17,6 +16,7 @@ from typing import Final
 
 from google.protobuf.message import DecodeError
 
+from ha.record import dataclass
 from hadoop import writable
 from hadoop.proto import block_tokens_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs

@@ -1,8 +1,9 @@
 """Blocks as DataNodes and their clients name them, and how their bytes are checked.  Pure."""
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NewType
+
+from ha.record import dataclass
 
 BlockId = NewType("BlockId", int)
 GenerationStamp = NewType("GenerationStamp", int)

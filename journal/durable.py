@@ -21,8 +21,8 @@ Pure.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from ha.record import dataclass
 from journal.model import NO_EPOCH, Epoch, NodeName, TxId
 from journal.quorum import majority
 

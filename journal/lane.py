@@ -7,8 +7,9 @@ Pure.
 """
 
 import struct
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from ha.record import dataclass
 
 MAGIC: Final = b"nnhalane"
 VERSION: Final = 1

@@ -12,9 +12,9 @@ Pure.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final
 
+from ha.record import dataclass, field, replace
 from journal.errors import ensure
 from journal.model import NodeName
 from journal.quorum import majority

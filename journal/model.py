@@ -1,7 +1,8 @@
 """The journal's words: epochs, transaction ids, segments and who stores them."""
 
-from dataclasses import dataclass
 from typing import NewType
+
+from ha.record import dataclass
 
 Epoch = NewType("Epoch", int)
 """A writer's number.  Each new writer gets a larger one; 0 means "none yet"."""

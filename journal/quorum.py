@@ -1,9 +1,9 @@
 """A majority call as arithmetic: which nodes said yes, which said no, and is it decided?"""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
+from ha.record import dataclass
 from journal.errors import ensure
 from journal.model import MAX_EPOCH_LEAP, Epoch, NodeName
 

@@ -9,8 +9,8 @@ Pure.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ha.record import dataclass
 from journal.errors import ensure
 from journal.model import NO_EPOCH, Epoch, NodeName, Segment, TxId
 

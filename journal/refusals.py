@@ -1,12 +1,12 @@
 """How each kind of refusal is sent to our client and Java, and shown to proxies and in metrics."""
 
 import base64
-from dataclasses import dataclass
 from typing import Final
 
 import grpc
 from google.protobuf.message import DecodeError
 
+from ha.record import dataclass
 from ha.rpc import java_names
 from ha.rpc.errors import RemoteFault
 from journal.errors import (

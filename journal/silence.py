@@ -13,8 +13,8 @@ Pure.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
+from ha.record import dataclass
 from journal.model import NO_EPOCH, Epoch
 from journal.quorum import majority
 

@@ -4,10 +4,11 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import structlog
+
+from ha.record import dataclass
 
 log = structlog.get_logger()
 EVERY_SECONDS: Final = 30.0

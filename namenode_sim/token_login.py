@@ -4,8 +4,8 @@ import time
 from base64 import b64decode, b64encode
 from binascii import Error as NoBase64
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from ha.record import dataclass
 from ha.rpc.java_names import STANDBY_EXCEPTION
 from ha.security.access_control import AccessControl
 from ha.security.caller import Method

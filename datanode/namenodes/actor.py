@@ -5,7 +5,6 @@ See docs/reference/datanode.md#datanodeprotocol.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 import structlog
@@ -21,6 +20,7 @@ from datanode.namenodes.namenode_client import Condition, NameNodeCalls
 from datanode.replicas.store import Announcement, Store
 from datanode.transfers.transfer import DamagedSource
 from ha.conf.topology import HostPort
+from ha.record import dataclass
 from ha.rpc.errors import RemoteFault, RpcError
 from ha.rpc.java_names import STANDBY_EXCEPTION
 from hadoop.proto import block_tokens_pb2 as tokens

@@ -5,9 +5,10 @@ See docs/reference/datanode.md#claims.
 Pure.
 """
 
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, NewType
+
+from ha.record import dataclass, replace
 
 NameNodeId = NewType("NameNodeId", str)
 

@@ -4,10 +4,10 @@ See docs/reference/datanode.md#commands.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from datanode.transfers.transfer import Targets
+from ha.record import dataclass
 from hadoop.blocks import Block, BlockId, GenerationStamp, PoolId
 from hadoop.proto import block_tokens_pb2 as tokens
 from hadoop.proto import datanode_protocol_pb2 as pb

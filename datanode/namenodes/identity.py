@@ -1,8 +1,7 @@
 """The identity of this DataNode, and the namespace of its blocks."""
 
-from dataclasses import dataclass
-
 from datanode.replicas.layout import LAYOUT_VERSION, PoolVersion
+from ha.record import dataclass
 from hadoop.block_tokens import NO_KEYS
 from hadoop.blocks import PoolId
 from hadoop.proto import datanode_protocol_pb2 as pb

@@ -6,7 +6,6 @@ See docs/reference/datanode.md#datanodeprotocol.
 import asyncio
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
@@ -18,6 +17,7 @@ from datanode.replicas.store import Announcement
 from datanode.replicas.volumes import StorageUse
 from datanode.transfers.transfer import DamagedSource
 from ha.conf.topology import HostPort
+from ha.record import dataclass, field
 from ha.rpc.client import Connection, RpcConnection
 from ha.rpc.java_names import DATANODE_PROTOCOL
 from hadoop.block_tokens import NO_TOKEN

@@ -4,7 +4,6 @@ See docs/reference/datanode.md#block-recovery.
 """
 
 import asyncio
-from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -16,6 +15,7 @@ from datanode.namenodes.namenode_client import NameNodeCalls, recovery_request
 from datanode.replicas.agreement import Agreed, Disagreement, Empty, Found, agree
 from datanode.replicas.operations import BeginRecovery, EndRecovery, LeaveRecovery
 from datanode.replicas.store import Store
+from ha.record import dataclass
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import RemoteFault, RpcError
 from ha.rpc.java_names import INTER_DATANODE_PROTOCOL, RECOVERY_IN_PROGRESS

@@ -5,7 +5,6 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,6 +41,7 @@ from ha.daemon.end_code import end_code
 from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.notify import SERVICE
 from ha.daemon.process import ExitWith
+from ha.record import dataclass
 from ha.rpc.protocol import Method
 from ha.rpc.server import RpcServer
 from ha.security.access_control import AccessControl

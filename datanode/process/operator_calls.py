@@ -5,7 +5,6 @@ See docs/reference/datanode.md#hadoop-rpc-of-a-datanode.
 
 import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -14,6 +13,7 @@ import structlog
 from datanode.model import BeingWritten
 from datanode.namenodes.identity import SOFTWARE_VERSION
 from datanode.replicas.store import Store
+from ha.record import dataclass
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import IO_EXCEPTION
 from ha.rpc.protocol import Call, Method

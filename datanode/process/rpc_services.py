@@ -4,11 +4,11 @@ See docs/reference/datanode.md#hadoop-rpc-of-a-datanode.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from datanode import errors, model
 from datanode.namenodes.recovery import begin_recovery, end_recovery
 from datanode.replicas.store import Store
+from ha.record import dataclass, field
 from ha.rpc import java_names
 from ha.rpc.errors import RemoteFault
 from ha.rpc.protocol import Call, Method, RpcProtocol

@@ -3,7 +3,6 @@
 import re
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from datanode.namenodes.actor import Rhythm
@@ -23,6 +22,7 @@ from ha.conf.topology import HostPort, namenodes, nameservice_of
 from ha.daemon.end_code import ONLY_A_PERSON
 from ha.daemon.exposure import ADVICE, OPEN_TO_STRANGERS
 from ha.daemon.process import ExitWith
+from ha.record import dataclass, field
 from ha.security.access_control import AccessControl
 from ha.security.sasl.mechanism import Protection
 from hadoop.blocks import PoolId

@@ -6,10 +6,10 @@ Pure.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from datanode.model import ReplicaState
+from ha.record import dataclass
 from hadoop.blocks import Block
 
 N = TypeVar("N")

@@ -7,11 +7,11 @@ Pure.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from datanode import model
+from ha.record import dataclass
 from hadoop.blocks import Block, BlockId, GenerationStamp, PoolId
 from hadoop.java_properties import escape, properties
 

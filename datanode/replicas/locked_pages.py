@@ -5,8 +5,9 @@ import mmap
 import os
 import resource
 import sys
-from dataclasses import dataclass
 from typing import Final
+
+from ha.record import dataclass
 
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 _LIBC.mmap.restype = ctypes.c_void_p

@@ -3,10 +3,9 @@
 See docs/reference/datanode.md#memory.
 """
 
-from dataclasses import dataclass
-
 from datanode.errors import NoRoom
 from datanode.replicas.locked_pages import LockedPages, unlock, whole_pages
+from ha.record import dataclass
 from hadoop.blocks import BlockId
 
 

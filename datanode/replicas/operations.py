@@ -5,11 +5,11 @@ See docs/reference/datanode.md#replica-operations.
 Pure.
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeAlias, assert_never
 
 from datanode.model import StorageId
+from ha.record import dataclass
 from hadoop.blocks import Block, GenerationStamp
 
 

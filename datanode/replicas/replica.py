@@ -5,11 +5,11 @@ See docs/reference/datanode.md#replica-operations.
 Pure.
 """
 
-from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
 from datanode import model
 from datanode.replicas import operations
+from ha.record import dataclass, replace
 from hadoop.blocks import Block, GenerationStamp
 
 

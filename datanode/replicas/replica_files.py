@@ -3,11 +3,11 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from datanode.replicas import meta_file
+from ha.record import dataclass
 from hadoop.blocks import Checksum
 from hadoop.wire.checksums import checksums_of, verify
 from hadoop.wire.errors import ChecksumMismatch

@@ -6,7 +6,6 @@ See docs/reference/datanode.md#scanner.
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -17,6 +16,7 @@ from datanode.model import Finalized, Replica
 from datanode.replicas.meta_file import BadMetaFile
 from datanode.replicas.replica_files import ReplicaFiles
 from datanode.replicas.store import Store
+from ha.record import dataclass
 from hadoop.blocks import Block
 from hadoop.wire.errors import ChecksumMismatch, DataNodeError
 

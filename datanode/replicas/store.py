@@ -7,7 +7,6 @@ one thread for what may wait for its disk.
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -20,6 +19,7 @@ from datanode.replicas.replica import Next, OperationRefused, acknowledged, deci
 from datanode.replicas.replica_files import ReplicaFiles, open_files
 from datanode.replicas.turns import Turn, to_its_end
 from datanode.replicas.volumes import Volumes
+from ha.record import dataclass
 from hadoop.blocks import Block, BlockId, Checksum
 from hadoop.wire.errors import DataNodeError
 

@@ -7,7 +7,6 @@ See docs/reference/datanode.md#data-directories.
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -20,6 +19,7 @@ from datanode.replicas import layout, replica_files
 from datanode.replicas.layout import NodeVersion, PoolVersion
 from datanode.replicas.meta_file import BadMetaFile
 from datanode.replicas.restart_marks import leave_mark, take_mark
+from ha.record import dataclass, replace
 from hadoop.blocks import Block, BlockId, Checksum
 from hadoop.directory_lock import DirectoryLock
 from hadoop.durable import rename_durably, sync_folder, write_durably

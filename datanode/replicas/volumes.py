@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import structlog
@@ -15,6 +14,7 @@ from datanode import model
 from datanode.errors import NoRoom, ReplicaMissing, VolumeFailed
 from datanode.replicas.meta_file import meta_bytes
 from datanode.replicas.volume import Usage, Volume
+from ha.record import dataclass
 from hadoop.blocks import Checksum
 
 log = structlog.get_logger()

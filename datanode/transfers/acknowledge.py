@@ -5,11 +5,11 @@ See docs/reference/datanode.md#acknowledgements.
 
 import asyncio
 import contextlib
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
 from datanode.replicas.store import Store
+from ha.record import dataclass
 from hadoop.blocks import Block
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.wire.connection import PeerLost

@@ -7,9 +7,9 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
+from ha.record import dataclass
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.wire.errors import DataNodeError
 

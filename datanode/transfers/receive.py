@@ -5,7 +5,6 @@ See docs/reference/datanode.md#packets-of-a-write.
 
 import contextlib
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -20,6 +19,7 @@ from datanode.transfers.acknowledge import Acknowledger, Due
 from datanode.transfers.block_writer import BlockWriter
 from datanode.transfers.send import Paced
 from datanode.transfers.write_plan import WritePlan
+from ha.record import dataclass
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.wire.block_messages import address_of

@@ -3,13 +3,13 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final
 
 from datanode import model
 from datanode.errors import ReplicaRefused
 from datanode.replicas.replica_files import ReplicaFiles
 from datanode.replicas.store import Store
+from ha.record import dataclass
 from hadoop.blocks import Block, Checksum, ChecksumType
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs

@@ -1,12 +1,12 @@
 """Sends a whole replica to other DataNodes, as a client or the NameNode asks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from datanode import model
 from datanode.errors import ReplicaRefused
 from datanode.replicas.store import Store
 from datanode.transfers.send import Stretch, open_stretch, send_stretch
+from ha.record import dataclass
 from hadoop.block_tokens import NO_TOKEN
 from hadoop.blocks import Block, Checksum, PoolId
 from hadoop.proto import data_transfer_pb2 as pb

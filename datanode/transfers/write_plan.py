@@ -5,12 +5,12 @@ See docs/reference/datanode.md#stages-of-a-write.
 Pure.
 """
 
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from datanode.model import StorageId
 from datanode.replicas import operations
 from datanode.replicas.meta_file import BadMetaFile, checked
+from ha.record import dataclass
 from hadoop.blocks import Block, Checksum, GenerationStamp, PoolId
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs

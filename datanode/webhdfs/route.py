@@ -6,7 +6,6 @@ See docs/webhdfs.md.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote
@@ -19,6 +18,7 @@ from files.errors import FilesError, Refused
 from files.namenodes import Namenodes
 from files.read import Reader
 from files.write import DEFAULT_LIMITS, Writer
+from ha.record import dataclass, field, replace
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ACCESS_CONTROL, IO_EXCEPTION, RETRIABLE, UNSUPPORTED_OPERATION
 from ha.security.access_control import AccessControl

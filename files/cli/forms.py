@@ -3,10 +3,11 @@
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Final
 
 from files.cli import modes
+from ha.record import dataclass
 
 _QUOTED: Final = r"[^-_.!~*'():@&=+$,;/0-9A-Za-z\x80-\U0010ffff]"
 

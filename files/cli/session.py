@@ -3,7 +3,6 @@
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import partial, wraps
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.output import FORMATS, plain, show
 from ha.console.result import API_VERSION, CommandOutcome
 from ha.daemon import event_loop
+from ha.record import dataclass, field
 from ha.security.caller import Role
 
 ROLES: Final = (Role.CLIENT, Role.ADMIN)

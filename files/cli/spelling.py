@@ -2,9 +2,10 @@
 
 import posixpath
 import re
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
+
+from ha.record import dataclass
 
 _URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*)(?=/|$)|(?=/))(.*)", re.DOTALL)
 _TOKEN: Final = re.compile(

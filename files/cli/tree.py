@@ -1,7 +1,6 @@
 """The directory tree as the commands see it: states, listings, and what a pattern stands for."""
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
@@ -21,6 +20,7 @@ from files.cli.spelling import (
 )  # fmt: skip
 from files.errors import OutcomeUnknown, Unreachable
 from files.namenodes import Namenodes
+from ha.record import dataclass, replace
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import hdfs_types_pb2 as types
 

@@ -5,10 +5,10 @@ certificates; one that still has an old certificate would be refused once the ol
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ha.record import dataclass
 from ha.security import certificates
 from ha.security.certificate_files import CA, CA_KEY, NEXT, new_folder, read_authority, replace
 

@@ -4,7 +4,6 @@ import importlib
 import io
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +11,7 @@ import click
 from ha.cli.missing import needed_extra
 from ha.console.full_output import report_unwritten_output
 from ha.console.interrupt import interruptible
+from ha.record import dataclass, field
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

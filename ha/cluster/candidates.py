@@ -6,7 +6,6 @@ is read here may have changed by the time that they do.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
 from typing import assert_never
@@ -14,6 +13,7 @@ from typing import assert_never
 from ha.cluster.unreachable import Absence, absence_of, ask_again, is_silence
 from ha.cluster.view import ClusterView, NameNodeRow
 from ha.notices.model import Member, Pause, time_text
+from ha.record import dataclass
 
 DEFAULT_PRIORITY = 100
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ha.cluster.daemon_queries import load_journal_probe
 from ha.cluster.query import Look, NoAnswer, fetch
@@ -11,6 +10,7 @@ from ha.conf.keys import cluster as keys
 from ha.conf.keys import journal as keys_journal
 from ha.conf.topology import HostPort, namenodes, nameservice_of, shared_edits
 from ha.notices.codec import entries, entry
+from ha.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """What one check of ``nnha doctor`` has found.  Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+from ha.record import dataclass
 
 
 class Severity(StrEnum):

@@ -1,10 +1,10 @@
 """Parts of daemons' status pages; a part that an older daemon does not report is None.  Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ha.notices.codec import entry
 from ha.notices.model import PhaseDuration
+from ha.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
 """What the active NameNode says of blocks and DataNodes, as a part of one look.  Pure."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Final
 
 from ha.notices.codec import entry
+from ha.record import dataclass
 
 MOST_NAMED: Final = 3
 """How many silent or failing DataNodes a problem names."""

@@ -1,10 +1,10 @@
 """The last hour of NameNodes, as their pages ``/last-hour`` give it.  Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Final
 
 from ha.notices.codec import entry
+from ha.record import dataclass, replace
 
 HOUR_SECONDS: Final = 3600.0
 MOST_SAMPLES: Final = 240

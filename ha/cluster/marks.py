@@ -1,6 +1,5 @@
 """How states look: a shape, a word, and a kind for the colour; the words suffice.  Pure."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -11,6 +10,7 @@ from ha.cluster.verdict import Condition, Verdict
 from ha.cluster.view import ClusterView, JournalNodeRow, NameNodeRow, ZkfcRow
 from ha.cluster.zookeeper_view import ZooKeeperRow
 from ha.notices.model import FailoverRecord, FailoverResult
+from ha.record import dataclass
 
 
 class Kind(StrEnum):

@@ -1,7 +1,6 @@
 """The first line about a cluster: is it served, and could a failover follow?  Pure."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
@@ -9,6 +8,7 @@ from ha.cluster.candidates import Readiness, failover_blockers, readiness
 from ha.cluster.files_view import blocks_text
 from ha.cluster.problems import no_answer_message, problems_of_roles
 from ha.cluster.view import ClusterView, ZkfcRow
+from ha.record import dataclass
 
 
 class Condition(StrEnum):

@@ -1,7 +1,6 @@
 """What one look at the cluster has shown.  Pure; ``problems`` says what is wrong with it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from ha.cluster.daemon_fields import CheckpointView, DaemonView, HealthChange, TakeoverView
@@ -10,6 +9,7 @@ from ha.cluster.last_hour import LastHour
 from ha.cluster.unreachable import is_silence, is_unknown
 from ha.cluster.zookeeper_view import LockView, NoticesView, ZooKeeperRow
 from ha.notices.model import Drain, FailoverResult, HistoryEntry, Pause
+from ha.record import dataclass, field, replace
 
 HADOOP = "Hadoop"
 

@@ -4,7 +4,6 @@ import asyncio
 import dataclasses
 from collections.abc import Collection, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Protocol
 
 from ha.cluster.query import Look, NoAnswer, read_all
@@ -21,6 +20,7 @@ from ha.elector.zookeeper.znodes import connected, parent_exists
 from ha.notices import store
 from ha.notices.codec import MAX_ENTRY_CHARACTERS
 from ha.notices.model import BadNotice, Drain, Member, Pause
+from ha.record import dataclass
 
 LOCK_RESERVE_SECONDS = 0.2
 """Kept back of the deadline for hanging up on ZooKeeper."""

@@ -1,9 +1,9 @@
 """What one look has shown of ZooKeeper: its servers, the lock and the notices.  Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from ha.notices.model import Drain, HistoryEntry, Member, Pause, time_text
+from ha.record import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

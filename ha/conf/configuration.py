@@ -3,7 +3,6 @@
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -22,6 +21,7 @@ from ha.conf.own_user import system_user
 from ha.conf.reader import Origin, Setting, read_settings
 from ha.conf.secrets import HIDDEN, redacted, shown_value
 from ha.conf.spelling import untrusted_znodes
+from ha.record import dataclass, field, replace
 
 T = TypeVar("T")
 

@@ -1,7 +1,6 @@
 """Settings that nnha does not support and that are unsafe to ignore: daemons do not start."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
@@ -10,6 +9,7 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.keys import security as keys
 from ha.conf.keys.kerberos import SASL_RESOLVER
 from ha.conf.keys.key import Key
+from ha.record import dataclass
 
 
 class Daemon(StrEnum):

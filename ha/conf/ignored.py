@@ -1,11 +1,10 @@
 """Which keys that are set have no effect here."""
 
-from dataclasses import dataclass
-
 from ha.conf.configuration import Configuration, nodes_of
 from ha.conf.keys.unused import reason_not_used
 from ha.conf.reader import Origin
 from ha.conf.spelling import split_suffix
+from ha.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

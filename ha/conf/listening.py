@@ -8,7 +8,6 @@ or if everything in the configuration is there.
 import ipaddress
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ha.conf.configuration import Configuration
@@ -21,6 +20,7 @@ from ha.conf.keys.security import SECURITY_MODE
 from ha.conf.keys.units import HostPort
 from ha.conf.topology import is_local, lets_other_hosts_in, namenode_address, shared_edits
 from ha.names import NAMES
+from ha.record import dataclass, field
 
 LOOPBACK: Final = "127.0.0.1"
 EVERYWHERE: Final = "0.0.0.0"

@@ -1,11 +1,11 @@
 """One Hadoop XML file and its includes, read into settings that record their file and line."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 from xml.parsers import expat
 
 from ha.conf.errors import ConfigurationError
+from ha.record import dataclass
 
 MAX_FILE_BYTES = 4 * 1024 * 1024
 MAX_INCLUDE_DEPTH = 10

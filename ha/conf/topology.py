@@ -2,7 +2,6 @@
 
 import socket
 from contextlib import suppress
-from dataclasses import dataclass
 from urllib.parse import urlparse
 
 from ha.conf.configuration import Configuration
@@ -11,6 +10,7 @@ from ha.conf.keys import cluster as keys
 from ha.conf.keys import journal as keys_journal
 from ha.conf.keys.security import SECURITY_MODE, TLS_DIR, Mode
 from ha.conf.keys.units import HostPort, host_port
+from ha.record import dataclass
 
 __all__ = [
     "HostPort",

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -19,6 +18,7 @@ from ha.console.options import timeout_option
 from ha.console.output import FORMATS, NotWritten, plain, show
 from ha.console.own_certificate import PEOPLE, call_under_certificate
 from ha.console.result import Code, CommandOutcome, Ended, Ending
+from ha.record import dataclass
 from ha.security.caller import Role
 
 AUDITED: Final = frozenset(

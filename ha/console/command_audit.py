@@ -8,7 +8,6 @@ import pwd
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +16,7 @@ import click
 from ha.conf.configuration import Configuration
 from ha.conf.keys.security import AUDIT_FILE, AUDIT_FORMAT, AuditFormat
 from ha.console import exit_codes
+from ha.record import dataclass
 from ha.security.audit_lines import append, lines_of
 from ha.security.audit_text import Entry, Outcome
 from ha.security.caller import local_caller

@@ -1,12 +1,13 @@
 """A table that loses its right-hand columns, the least needed first, where the screen is narrow."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
+
+from ha.record import dataclass
 
 R = TypeVar("R")
 

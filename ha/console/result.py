@@ -6,11 +6,12 @@ See docs/reference/operations.md#form-of-an-answer.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from enum import StrEnum
 from typing import Final, assert_never
 
 from ha.console import exit_codes
+from ha.record import dataclass
 
 API_VERSION: Final = "nnha/v1"
 """Of every JSON document that a command prints."""

@@ -1,8 +1,9 @@
 """The steps of a hand-over as a ZKFC's status page shows them, and in words.  Pure."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from ha.record import dataclass
 
 MAX_NAME_CHARACTERS: Final = 40
 

@@ -8,7 +8,7 @@ import hashlib
 import os
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, cast
 
@@ -23,6 +23,7 @@ from ha.conf.keys.security import SECURITY_MODE, Mode
 from ha.conf.keys.web import WEB_URL
 from ha.conf.secrets import shown_value
 from ha.daemon.version import version
+from ha.record import dataclass
 
 if TYPE_CHECKING:
     from prometheus_client.registry import Collector

@@ -9,8 +9,9 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from ha.record import dataclass
 
 OLDEST_VERSION = 17
 """Spark 4.3 and Hadoop 3.5 are compiled for Java 17."""

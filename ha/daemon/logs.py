@@ -3,7 +3,6 @@
 import logging
 import sys
 from collections.abc import MutableMapping
-from dataclasses import dataclass
 from typing import Any, Final, TextIO, cast
 
 import structlog
@@ -11,6 +10,7 @@ from prometheus_client import Counter
 
 from ha.daemon.log_limit import LineLimit, cut
 from ha.daemon.stderr import LossyStream, sturdy_stderr
+from ha.record import dataclass
 from ha.security.audit_text import escaped
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}

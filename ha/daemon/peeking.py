@@ -17,7 +17,6 @@ import asyncio
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import structlog
@@ -27,6 +26,7 @@ from ha.daemon.door.door import Door, DoorLimits
 from ha.daemon.door.origin import Origin, origin_of_socket
 from ha.daemon.door.pace import Pace
 from ha.daemon.door.places import Standing
+from ha.record import dataclass
 from ha.security.certificates import Leaf
 from ha.security.first_byte import TLS_FIRST_BYTE
 from ha.security.tls_files import TlsFiles

@@ -1,8 +1,7 @@
 """What the elector asks for, in the imperative: of ZooKeeper's door, and of the application."""
 
-from dataclasses import dataclass
-
 from ha.elector.model import AttemptNumber, SessionNumber, Term
+from ha.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

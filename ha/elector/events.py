@@ -1,8 +1,7 @@
 """What ZooKeeper, the takeover and the controller report to the elector, in the past tense."""
 
-from dataclasses import dataclass
-
 from ha.elector.model import AttemptNumber, Breadcrumb, SessionNumber
+from ha.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

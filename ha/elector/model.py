@@ -1,8 +1,9 @@
 """The election's words: sessions, takeover attempts, roles, the breadcrumb as it was read."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NewType
+
+from ha.record import dataclass
 
 SessionNumber = NewType("SessionNumber", int)
 """Our own count of ZooKeeper sessions; it grows by one with each client we build."""

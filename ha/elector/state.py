@@ -1,9 +1,8 @@
 """What the elector remembers, and what one step of it yields."""
 
-from dataclasses import dataclass
-
 from ha.elector.actions import Action
 from ha.elector.model import AttemptNumber, Link, Role, SessionNumber, Stage
+from ha.record import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,9 @@ Pure.
 """
 
 import json
-from dataclasses import dataclass
 
 from ha.elector.model import Term
+from ha.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

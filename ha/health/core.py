@@ -7,9 +7,10 @@ server may have dropped an idle peer), but it makes us ask at once.  A process t
 needs no second opinion.
 """
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, assert_never
+
+from ha.record import dataclass, replace
 
 
 class Health(StrEnum):

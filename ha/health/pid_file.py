@@ -3,10 +3,11 @@
 import asyncio
 import os
 import select
-from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
+
+from ha.record import dataclass
 
 log = structlog.get_logger()
 

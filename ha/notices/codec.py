@@ -8,7 +8,7 @@ be an older daemon's: what does not fit is not known.
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cache
@@ -16,6 +16,8 @@ from itertools import islice
 from math import isfinite
 from types import NoneType, UnionType
 from typing import Any, Final, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
+
+from ha.record import dataclass
 
 T = TypeVar("T")
 

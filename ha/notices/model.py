@@ -1,11 +1,11 @@
 """The notices in ZooKeeper: pause, drain, members, history; as values and as JSON."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
 from ha.notices.codec import MAX_TEXT, BadNotice, Codec, time_text
+from ha.record import dataclass
 
 __all__ = ["MAX_TEXT", "BadNotice", "time_text"]
 

@@ -1,8 +1,7 @@
 """What one controller sees of the notices in ZooKeeper; expired ones are left out.  Pure."""
 
-from dataclasses import dataclass
-
 from ha.notices.model import Drain, Member, Pause
+from ha.record import dataclass
 
 FREE = ""
 """The holder of a lock that is free."""

@@ -7,7 +7,6 @@ there.
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from ha.elector.zookeeper.client import Session
@@ -17,6 +16,7 @@ from ha.elector.zookeeper.outcome import Outcome, Refusal, Refused, value_of
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.notices import model
 from ha.notices.model import Drain
+from ha.record import dataclass
 
 PAUSE_ZNODE = "NnhaPause"
 DRAIN_ZNODE = "NnhaDrain"

@@ -1,6 +1,6 @@
 """How much a peer may ask of us: sizes in bytes, waits in seconds."""
 
-from dataclasses import dataclass
+from ha.record import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,6 @@
 See docs/reference/rpc.md#frames.
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache, lru_cache
 from typing import TypeVar
@@ -11,7 +10,7 @@ from typing import TypeVar
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
-from ha.record import record
+from ha.record import dataclass, record
 from ha.rpc.errors import MalformedFrame
 from ha.rpc.frames import frame_of, take_delimited, varint
 from ha.rpc.proto import rpc_header_pb2

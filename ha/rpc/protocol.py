@@ -1,12 +1,11 @@
 """What a server offers: protocols, their methods, and the call that a handler gets."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from google.protobuf.message import Message
 
-from ha.record import record
+from ha.record import dataclass, field, record
 from ha.rpc.java_names import CLIENT_PROTOCOL, NO_SUCH_METHOD, NO_SUCH_PROTOCOL, VERSION_MISMATCH
 from ha.rpc.packets import Detail
 from ha.security.caller import Method as Proof

@@ -10,11 +10,11 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 import structlog
 
+from ha.record import dataclass
 from ha.rpc.call_header import Asked
 from ha.rpc.session import Event, Hangup, ServerSession
 

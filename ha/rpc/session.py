@@ -14,9 +14,9 @@ Pure.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 
+from ha.record import dataclass
 from ha.rpc.call_header import Asked, objection, read_call, usual_call
 from ha.rpc.errors import MalformedFrame
 from ha.rpc.frames import FrameSplitter, take_delimited

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from ha.conf.topology import HostPort
+from ha.record import dataclass
 from ha.rpc.client import Connect, Connection, RpcConnection
 from ha.rpc.errors import RpcError
 

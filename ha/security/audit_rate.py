@@ -7,9 +7,10 @@ that a caller's own noise hides none of these.
 
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final
+
+from ha.record import dataclass, field
 
 QUIET_SECONDS: Final = 60.0
 MOST_OF_A_CALLER: Final = 20

@@ -7,10 +7,10 @@ Pure.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from ha.record import dataclass
 from ha.security.caller import Caller, Role
 
 

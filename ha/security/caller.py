@@ -1,10 +1,11 @@
 """The caller: proven by the kernel, a certificate or Kerberos, or unknown."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from ipaddress import IPv6Address, ip_address
 from typing import Final
+
+from ha.record import dataclass, replace
 
 
 class Role(StrEnum):

@@ -6,7 +6,6 @@ ECDSA on P-256 with SHA-256.  Nothing here touches a file or a clock.
 import ipaddress
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -17,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from ha.record import dataclass
 from ha.security.caller import Role
 from ha.security.names import BadName, CertifiedName, named_by
 

@@ -4,11 +4,10 @@ Pure.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from ha.conf.keys.security import Mode
-from ha.record import record
+from ha.record import dataclass, field, record
 from ha.security.caller import Caller, Method, Role
 from ha.security.rights import CLIENT_FACES, RIGHTS, Open, Right
 

@@ -4,9 +4,9 @@ Hosts are shared by daemons of several roles, so neither DNS names nor the commo
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
+from ha.record import dataclass
 from ha.security.caller import Role
 
 SCHEME: Final = "nnha://"

@@ -2,11 +2,11 @@
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import structlog
 from prometheus_client import Counter
 
+from ha.record import dataclass
 from ha.security.certificates import Leaf
 
 log = structlog.get_logger()

@@ -5,12 +5,12 @@ anything is called; without one, calls go out in plain.
 """
 
 import ssl
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ha.conf.configuration import Configuration
 from ha.conf.keys.security import TLS_CHECK_INTERVAL, TLS_DIR, Mode
+from ha.record import dataclass
 from ha.security.caller import Role
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ RPC and write lanes alike) and ``HTTP``.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
+from ha.record import dataclass
 from ha.security.caller import Role
 
 HTTP: Final = "HTTP"

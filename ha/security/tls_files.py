@@ -8,7 +8,6 @@ import ssl
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Final
 import structlog
 from prometheus_client import Counter, Gauge
 
+from ha.record import dataclass
 from ha.security import certificates
 from ha.security.caller import Caller, Role, certified_caller, refused_caller
 from ha.security.certificate_files import CA, CERT, KEY, REVOKED, revoked_lines

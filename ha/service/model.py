@@ -1,7 +1,8 @@
 """The words of HAServiceProtocol: states, who asks for a change, and a NameNode's status."""
 
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+
+from ha.record import dataclass
 
 
 class ServiceState(StrEnum):

@@ -4,13 +4,13 @@ Pure.  What is not known is neither well nor bad.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ha.cluster.candidates import Readiness, failover_blockers, ranked, readiness
 from ha.cluster.files_view import blocks_text
 from ha.cluster.marks import Kind, Mark
 from ha.cluster.verdict import taking_over
 from ha.cluster.view import ClusterView
+from ha.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """The last hour as small charts: gaps are gaps, restarts are marks, unknown is not zero.  Pure."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ha.cluster.last_hour import HOUR_SECONDS, LastHour
+from ha.record import dataclass
 
 WIDTH, HEIGHT = 240, 40
 GAP: Final = 2.5

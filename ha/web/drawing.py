@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Final
 
@@ -11,6 +10,7 @@ from ha.cluster.files_view import DatanodeView, FilesView
 from ha.cluster.marks import Kind, Mark
 from ha.cluster.verdict import taking_over
 from ha.cluster.view import ClusterView, NameNodeRow
+from ha.record import dataclass, field, replace
 
 WIDE, NARROW = 1100, 340
 """Widths of the two arrangements, in CSS pixels where the drawing has its own size."""

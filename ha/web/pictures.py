@@ -1,13 +1,13 @@
 """What is drawn: phases of failovers on one scale, a NameNode's health in the last hour.  Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from ha.cluster.daemon_fields import HealthChange
 from ha.console.durations import span
 from ha.notices.model import HistoryEntry, PhaseDuration
+from ha.record import dataclass
 
 WIDTH: Final = 1000
 """Of a drawing, in its own units."""

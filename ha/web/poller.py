@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 import structlog
 
 from ha.cluster.view import ClusterView
+from ha.record import dataclass
 from ha.web.metrics import LOOK_SECONDS, LOOKS, VIEWERS, Look
 
 log = structlog.get_logger()

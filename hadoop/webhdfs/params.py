@@ -7,10 +7,10 @@ Pure.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote_to_bytes
 
+from ha.record import dataclass
 from hadoop.webhdfs.refusals import illegal, invalid_value
 from hadoop.webhdfs.token_text import decoded
 

@@ -6,12 +6,12 @@ Pure.
 """
 
 import struct
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
+from ha.record import dataclass
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.wire.errors import MalformedTransfer
 

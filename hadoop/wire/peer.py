@@ -1,11 +1,11 @@
 """The messages and packets of one connection, with a deadline on everything."""
 
 import asyncio
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 
+from ha.record import dataclass
 from ha.security.sasl.mechanism import Layer
 from hadoop.wire import packets as wire_packets
 from hadoop.wire.byte_budget import ByteBudget

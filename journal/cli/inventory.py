@@ -1,8 +1,8 @@
 """Which segment lies where, and what is wrong with that, from the nodes' own lists.  Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from ha.record import dataclass
 from journal.model import NodeName, Segment, TxId
 from journal.quorum import majority
 from journal.reader.audit import Finding, FindingKind

@@ -1,9 +1,9 @@
 """What learners hold, as shown to an operator: they list no segments, and have no vote."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from ha.record import dataclass
 from journal.cli.options import JournalTarget, ask_each
 from journal.errors import StorageFailed
 from journal.links.quorum_call import good

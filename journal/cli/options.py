@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -18,6 +17,7 @@ from ha.console.exit_codes import REFUSED, UNREACHABLE, USAGE
 from ha.console.options import configuration, timeout_option
 from ha.console.own_certificate import call_under_certificate
 from ha.console.result import API_VERSION, Code, CommandOutcome, Ending, Reason
+from ha.record import dataclass
 from journal.errors import JournalError
 from journal.links.probed_link import ProbedLink
 from journal.links.quorum_call import ask_once, failed

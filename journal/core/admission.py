@@ -3,8 +3,7 @@
 See docs/reference/journal-node.md#admission.
 """
 
-from dataclasses import dataclass, replace
-
+from ha.record import dataclass, replace
 from journal import errors
 from journal.core.effects import AbandonSegment, Effect, PersistPromise, RememberCommitted
 from journal.core.limits import reach_of_claims, require_sane_stamp, require_small_leap

@@ -1,8 +1,6 @@
 """What a step asks of the disk.  Each is durable when it has been carried out, in order."""
 
-from dataclasses import dataclass
-
-from ha.record import record
+from ha.record import dataclass, record
 from journal.core.replies import Reply
 from journal.core.state import Decision, JournalState
 from journal.errors import JournalError

@@ -1,8 +1,6 @@
 """What a writer or a reader is answered about one journal."""
 
-from dataclasses import dataclass
-
-from ha.record import record
+from ha.record import dataclass, record
 from journal.core.state import Decision
 from journal.model import NO_TXID, Epoch, Segment, TxId
 

@@ -3,9 +3,7 @@
 The rules of each request: docs/reference/journal-node.md.
 """
 
-from dataclasses import dataclass, field
-
-from ha.record import record
+from ha.record import dataclass, field, record
 from journal.model import NO_TXID, Epoch, NamespaceInfo, Segment, TxId
 
 

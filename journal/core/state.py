@@ -1,10 +1,9 @@
 """What one node has promised and holds for one journal."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ha.record import record
+from ha.record import dataclass, field, record, replace
 from journal.model import NO_EPOCH, NO_TXID, Epoch, NamespaceInfo, Segment, TxId
 
 NO_SERIAL: Final = -1

@@ -7,9 +7,9 @@ See docs/reference/journal-node.md#background-sync.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from ha.record import dataclass
 from journal.core import effects as core_effects
 from journal.core.admission import Admitted, abandon, require_formatted
 from journal.core.replies import Done, FetchFinalized

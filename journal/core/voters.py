@@ -4,8 +4,8 @@ See docs/reference/quorum-journal.md#a-vote-without-the-writers-word.
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
+from ha.record import dataclass
 from journal.core.requests import AdmitByVoters
 from journal.errors import Fenced, OutOfSync, Unavailable
 from journal.model import NO_TXID, Epoch, Segment, TxId

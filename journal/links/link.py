@@ -6,13 +6,13 @@ twice behind the caller's back, for a repeated newEpoch would be refused.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import urlencode
 
 import grpc
 from google.protobuf.message import Message
 
+from ha.record import dataclass
 from journal.model import Epoch, JournalId, NamespaceInfo, TxId
 from journal.proto import journal_pb2 as pb
 

@@ -2,13 +2,13 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from google.protobuf.message import Message
 
 from ha.conf.keys.units import HostPort
+from ha.record import dataclass
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import ConnectFailed, RemoteFault, RpcError
 from journal import model

@@ -1,12 +1,12 @@
 """One JournalNode over some transport: its calls with deadlines, its errors translated."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypedDict, TypeVar
 
 from google.protobuf.message import Message
 
 from ha.conf.keys.units import HostPort
+from ha.record import dataclass
 from journal.lane import KEY_BYTES, Hello, Offer
 from journal.links.grpc_link import GrpcLink
 from journal.links.lane_client import Lane

@@ -3,8 +3,10 @@
 See docs/reference/quorum-journal.md#deadlines.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Final
+
+from ha.record import dataclass
 
 MIB = 1024 * 1024
 NODE_PATIENCE: Final = 2

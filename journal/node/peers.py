@@ -5,7 +5,6 @@ See docs/reference/journal-node.md#background-sync.
 
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -16,6 +15,7 @@ from ha.conf.keys import journal as keys
 from ha.conf.keys.cluster import NAMENODES, NAMESERVICES
 from ha.conf.topology import JournalUri, shared_edits
 from ha.names import NAMES, Unresolved
+from ha.record import dataclass
 
 log = structlog.get_logger()
 

@@ -1,9 +1,10 @@
 """The settings of a JournalNode at start; read once, checked once."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from ha.record import dataclass, field
 
 FRAME_ROOM_BYTES: Final = 1024 * 1024
 

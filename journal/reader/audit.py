@@ -7,9 +7,9 @@ Pure.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ha.record import dataclass, field
 from journal.frame import scan
 from journal.model import NodeName, Segment, TxId
 from journal.quorum import majority

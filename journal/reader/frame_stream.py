@@ -1,9 +1,9 @@
 """Edits out of a stream of bytes: checked frame by frame, cut only between frames.  Pure."""
 
 import struct
-from dataclasses import dataclass
 from typing import Final
 
+from ha.record import dataclass
 from journal import frame
 from journal.model import TxId
 

@@ -1,8 +1,8 @@
 """Many nodes' lists of segments as one gapless list with sources.  Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from ha.record import dataclass
 from journal.errors import GapFound, ensure
 from journal.model import NodeName, Segment, TxId
 

@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
-from dataclasses import dataclass
 from typing import Final
 
 import structlog
 
+from ha.record import dataclass
 from journal.durable import Durable, Tail, durable_prefix
 from journal.errors import QuorumLost, StorageFailed, Unavailable
 from journal.frame import scan

@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, aclosing
-from dataclasses import dataclass
 
 import aiohttp
 
 from ha.conf.keys.units import HostPort
+from ha.record import dataclass
 from journal.errors import JournalError, QuorumLost, StorageFailed, Unavailable
 from journal.links.link import segment_url
 from journal.links.quorum_call import ask_once

@@ -6,8 +6,8 @@ Pure.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ha.record import dataclass
 from journal.model import NodeName, Segment
 from journal.reader.frame_stream import Chunk
 

@@ -9,10 +9,10 @@ everything and admits them.
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ha.record import dataclass
 from journal.model import Epoch
 from journal.storage import layout
 from journal.storage.files import Files

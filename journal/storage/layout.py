@@ -1,9 +1,9 @@
 """File names in a journal's ``current`` folder, and what each of them means.  Pure."""
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
+from ha.record import dataclass
 from journal.model import Epoch, Segment, TxId
 
 CURRENT: Final = "current"

@@ -1,11 +1,11 @@
 """Read a journal's folder at start: finish what a crash cut short, then say what is there."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import structlog
 
+from ha.record import dataclass, field, replace
 from journal.core.state import Decision, JournalState
 from journal.errors import StorageFailed
 from journal.model import NO_EPOCH, NO_TXID, Epoch, TxId

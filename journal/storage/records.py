@@ -4,7 +4,6 @@ The record is durable before its segment's file has its name.  So a file without
 by us, and a record without a file means nothing.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
 from typing import Final
@@ -12,6 +11,7 @@ from zlib import crc32
 
 from google.protobuf.message import DecodeError
 
+from ha.record import dataclass
 from journal.errors import StorageFailed
 from journal.model import NO_EPOCH, Epoch, Segment, TxId
 from journal.proto import journal_pb2 as pb

@@ -5,11 +5,11 @@ and acknowledged: such a copy must not be voted with, as its end is not the jour
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import structlog
 
+from ha.record import dataclass, field, replace
 from journal.core.state import Damage
 from journal.errors import StorageFailed
 from journal.model import NO_EPOCH, Epoch, Segment, TxId

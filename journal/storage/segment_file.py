@@ -1,10 +1,10 @@
 """Read a segment file: how far it is sound, and the digest of its edits."""
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ha.record import dataclass
 from journal.core import effects
 from journal.errors import StorageFailed
 from journal.frame import HEADER_BYTES, MAX_OP_BYTES, file_header, read_header, scan

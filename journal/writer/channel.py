@@ -3,12 +3,12 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import structlog
 
+from ha.record import dataclass
 from journal.errors import JournalError, NotAdmitted, OutOfSync, StorageFailed, Unavailable
 from journal.links import metrics
 from journal.links.quorum_call import QuorumCall, T

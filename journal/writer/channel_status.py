@@ -1,7 +1,6 @@
 """How one JournalNode fares, as a writer reports it."""
 
-from dataclasses import dataclass
-
+from ha.record import dataclass
 from journal.model import NodeName, TxId
 
 

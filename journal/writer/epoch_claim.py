@@ -1,8 +1,8 @@
 """Claim an epoch: a majority promises it, and holds all its promises at one time."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from ha.record import dataclass, field
 from journal.errors import Fenced, NotAdmitted, Unavailable, ensure
 from journal.model import Epoch, NamespaceInfo, NodeName, TxId
 from journal.proto import journal_pb2 as pb

@@ -9,11 +9,10 @@ import asyncio
 import hashlib
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import structlog
 
-from ha.record import record
+from ha.record import dataclass, record
 from journal.errors import BadRequest, InvariantBroken, JournalError, Unavailable, ensure
 from journal.frame import scan
 from journal.links import metrics

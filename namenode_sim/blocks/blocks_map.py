@@ -4,12 +4,12 @@ See docs/reference/blocks.md#the-map.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from ha.record import dataclass
 from namenode_sim.blocks import model
 from namenode_sim.blocks.columns import CELLS, CORRUPT, STAGE, STRIPED
 from namenode_sim.blocks.index import Ids, Mask, Slots

@@ -3,9 +3,9 @@
 See docs/reference/blocks.md#judgement.
 """
 
-from dataclasses import dataclass
 from enum import Enum, auto
 
+from ha.record import dataclass
 from namenode_sim.blocks.model import BlockInfo, Reason, ReplicaState, Reported, Role, Stage
 
 

@@ -7,12 +7,12 @@ ids nor a cluster that has deleted almost everything cost 4 KiB a block.
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from ha.record import dataclass, field
 from namenode_sim.blocks.model import Slot
 
 PAGE_BITS: Final = 10

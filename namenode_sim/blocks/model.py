@@ -7,11 +7,10 @@ import math
 from array import array
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Final, NewType, Protocol, TypeVar
 
-from ha.record import record
+from ha.record import dataclass, field, record
 
 Slot = NewType("Slot", int)
 """A block's place in the columns of this process; it means nothing outside of it."""

@@ -5,10 +5,10 @@ See docs/reference/blocks.md#judging-redundancy.
 
 from collections import deque
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
+from ha.record import dataclass
 from namenode_sim.blocks.model import Slot, Storage, StorageNumber
 
 

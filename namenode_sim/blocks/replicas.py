@@ -6,12 +6,12 @@ See docs/reference/blocks.md#the-map and docs/reference/blocks.md#corrupt-replic
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 
+from ha.record import dataclass
 from namenode_sim.blocks.columns import CELLS, CORRUPT, MORE, BlockColumns
 from namenode_sim.blocks.constructions import Constructions
 from namenode_sim.blocks.deletion_orders import PendingDeletions

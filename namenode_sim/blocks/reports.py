@@ -5,12 +5,12 @@ See docs/reference/blocks.md#full-reports.
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from ha.record import dataclass
 from namenode_sim.blocks.errors import BadReport
 from namenode_sim.blocks.incremental_reports import note_gone, take_in
 from namenode_sim.blocks.index import Ids, Mask, Slots

@@ -5,11 +5,11 @@ The start begins in it and leaves it by itself; an operator and a full disk may 
 See docs/reference/blocks.md#safe-mode.
 """
 
-from dataclasses import dataclass, replace
 from enum import Enum
 from struct import pack, unpack
 from typing import assert_never
 
+from ha.record import dataclass, replace
 from namenode_sim.blocks.state import BlockState
 
 

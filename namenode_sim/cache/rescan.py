@@ -5,8 +5,8 @@ See docs/reference/namenode.md#centralized-cache.
 
 from collections import Counter
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field
 
+from ha.record import dataclass, field
 from namenode_sim.blocks.model import Slot, Stage
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import AdminState, Node

@@ -12,7 +12,6 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -20,6 +19,7 @@ from typing import Final
 import structlog
 from aiohttp import web
 
+from ha.record import dataclass
 from hadoop.errors import StorageError
 from journal.model import Epoch, NamespaceInfo, TxId
 from namenode_sim.checkpoint.image_upload import EPOCH_PARAMETER, REFUSAL_HEADER, SUPERSEDED

@@ -5,11 +5,11 @@ with its digest.  The same input gives the same bytes, so a second run finds its
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
 
+from ha.record import dataclass
 from journal.model import NamespaceInfo, TxId
 from namenode_sim.checkpoint.publication import publish, staged
 from namenode_sim.edits.segment_file import open_segment

@@ -9,10 +9,10 @@ Pure.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import assert_never
 
+from ha.record import dataclass, field, replace
 from journal.model import TxId
 
 

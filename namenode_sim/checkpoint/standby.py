@@ -4,13 +4,13 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import structlog
 
 from ha.conf.topology import HostPort
+from ha.record import dataclass
 from hadoop.errors import StorageError
 from journal.model import TxId
 from namenode_sim import metrics

@@ -5,10 +5,9 @@ otherwise has none, as in Hadoop 3.5's FSNamesystem.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
-from ha.record import record
+from ha.record import dataclass, record
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import hdfs_types_pb2 as hdfs
 

@@ -3,11 +3,11 @@
 See docs/reference/blocks.md#safe-mode.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from google.protobuf.message import Message
 
+from ha.record import dataclass
 from ha.rpc.java_names import RETRIABLE, SAFE_MODE_EXCEPTION
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import SafeModeActionProto

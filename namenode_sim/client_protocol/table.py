@@ -1,11 +1,11 @@
 """The calls that are served, by name, with the function that answers or plans each."""
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from typing import Any
 
 from google.protobuf.message import Message
 
+from ha.record import dataclass
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import client_snapshots_pb2 as snapshots
 from namenode_sim.client_protocol.open_files import (

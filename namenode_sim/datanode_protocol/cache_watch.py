@@ -6,11 +6,11 @@ See docs/reference/namenode.md#centralized-cache.
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import structlog
 
+from ha.record import dataclass
 from namenode_sim.cache.rescan import rescan
 from namenode_sim.datanode_protocol.slices import in_slices
 from namenode_sim.datanodes.cluster import Cluster

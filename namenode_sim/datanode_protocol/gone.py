@@ -6,10 +6,10 @@ See docs/reference/datanodes.md#long-work.
 import asyncio
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import structlog
 
+from ha.record import dataclass
 from namenode_sim.datanode_protocol.slices import SLICE_ITEMS, in_slices
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import Node, NodeStorage, StorageState

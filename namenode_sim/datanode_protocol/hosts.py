@@ -6,7 +6,6 @@ See docs/reference/datanodes.md#leaving-service.
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -14,6 +13,7 @@ from typing import Final
 import structlog
 
 from ha.names import NAMES
+from ha.record import dataclass, replace
 from journal.model import TxId
 from namenode_sim.datanode_protocol.gone import GoneStorages
 from namenode_sim.datanode_protocol.leaving import Leaving, LeavingRules, Progress

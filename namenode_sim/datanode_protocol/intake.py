@@ -5,10 +5,10 @@ See docs/reference/blocks.md#full-reports.
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import structlog
 
+from ha.record import dataclass
 from namenode_sim.blocks.incremental_reports import receive
 from namenode_sim.blocks.model import Storage
 from namenode_sim.blocks.recheck_queue import DeleteHint

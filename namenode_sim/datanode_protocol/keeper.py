@@ -7,11 +7,11 @@ A call changes the map within one turn of the event loop; long work is cut in sl
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final, assert_never
 
 import structlog
 
+from ha.record import dataclass, replace
 from journal.model import TxId
 from namenode_sim.blocks.incremental_reports import activate
 from namenode_sim.datanode_protocol import metrics

@@ -5,9 +5,9 @@ See docs/reference/datanodes.md#leaving-service.
 
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from ha.record import dataclass
 from journal.model import TxId
 from namenode_sim.blocks.model import RACKS, Slot, Stage, StorageNumber
 from namenode_sim.datanodes.cluster import Cluster

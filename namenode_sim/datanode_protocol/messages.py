@@ -4,9 +4,9 @@ See docs/reference/datanodes.md#limits.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, assert_never
 
+from ha.record import dataclass
 from hadoop.block_tokens import NO_TOKEN
 from hadoop.proto import block_tokens_pb2 as tokens
 from hadoop.proto import datanode_protocol_pb2 as pb

@@ -12,12 +12,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import structlog
 
+from ha.record import dataclass
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.errors import UnevenRacks
 from namenode_sim.datanodes.membership.rack_names import depth, racks_printed, table_of

@@ -4,12 +4,12 @@ See docs/reference/datanodes.md#calls.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import structlog
 from google.protobuf.message import Message
 
+from ha.record import dataclass
 from ha.rpc import java_names
 from ha.rpc.errors import RemoteFault
 from ha.rpc.protocol import Call, Method, RpcProtocol

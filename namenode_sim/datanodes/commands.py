@@ -4,9 +4,9 @@ See docs/reference/datanodes.md#heartbeats.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from ha.record import dataclass
 from journal.model import TxId
 from namenode_sim.blocks.model import Cut
 from namenode_sim.datanodes import model

@@ -3,8 +3,7 @@
 See docs/reference/blocks.md#corrupt-replicas.
 """
 
-from dataclasses import dataclass
-
+from ha.record import dataclass
 from namenode_sim.blocks.model import CorruptMark, Reason, Slot, Storage
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.errors import UnknownDatanode

@@ -8,10 +8,10 @@ See docs/reference/datanodes.md#drained-datanodes.
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Final, assert_never
 
+from ha.record import dataclass
 from namenode_sim.blocks.model import Deleted
 from namenode_sim.blocks.postponed_reports import ReplicaReport
 from namenode_sim.datanodes.cluster import Cluster

@@ -5,8 +5,8 @@ See docs/reference/blocks.md#excess.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ha.record import dataclass
 from namenode_sim.blocks.model import RACKS, StorageNumber
 from namenode_sim.blocks.recheck_queue import DeleteHint
 from namenode_sim.datanodes.model import StorageType

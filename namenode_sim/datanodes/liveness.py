@@ -4,9 +4,9 @@ See docs/reference/datanodes.md#liveness.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
+from ha.record import dataclass
 from namenode_sim.datanodes.model import Node
 
 LOOK_SECONDS: Final = 5.0

@@ -4,10 +4,10 @@ See docs/reference/datanodes.md#nodes.
 """
 
 from collections import deque
-from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Final, Protocol
 
+from ha.record import dataclass, field
 from journal.model import TxId
 from namenode_sim.blocks.model import Storage, StorageNumber
 

@@ -4,8 +4,8 @@ See docs/reference/blocks.md#copies-on-their-way.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
+from ha.record import dataclass
 from namenode_sim.datanodes.placement import Place
 
 

@@ -5,10 +5,10 @@ See docs/reference/datanodes.md#placement.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
+from ha.record import dataclass, field
 from namenode_sim.datanodes.model import (
     AdminState,
     Draw,

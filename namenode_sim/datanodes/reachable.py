@@ -3,10 +3,9 @@
 See docs/reference/datanodes.md#what-operators-see.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ha.record import dataclass
 from namenode_sim.blocks.index import Mask
 from namenode_sim.blocks.model import NO_STORAGE, Slot
 from namenode_sim.blocks.needed import Priority

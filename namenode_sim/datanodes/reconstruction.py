@@ -3,9 +3,9 @@
 See docs/reference/blocks.md#judging-redundancy and docs/reference/blocks.md#copies.
 """
 
-from dataclasses import dataclass
 from typing import Final, assert_never
 
+from ha.record import dataclass
 from namenode_sim.blocks.model import Slot, StorageNumber
 from namenode_sim.blocks.needed import Priority
 from namenode_sim.datanodes.cluster import Cluster

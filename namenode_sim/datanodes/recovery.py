@@ -4,8 +4,8 @@ See docs/reference/datanodes.md#block-recovery.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from ha.record import dataclass
 from journal.model import TxId
 from namenode_sim.blocks import model
 from namenode_sim.blocks.state import BlockState

@@ -3,9 +3,9 @@
 See docs/reference/blocks.md#judging-redundancy.
 """
 
-from dataclasses import dataclass, field
 from typing import Final
 
+from ha.record import dataclass, field
 from namenode_sim.blocks.model import RACKS, BlockInfo, Reason, Slot, Stage, StorageNumber
 from namenode_sim.blocks.needed import Priority
 from namenode_sim.blocks.recheck_queue import Recheck

@@ -3,8 +3,7 @@
 See docs/reference/datanodes.md#registration.
 """
 
-from dataclasses import dataclass
-
+from ha.record import dataclass
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.errors import (
     StillElsewhere,

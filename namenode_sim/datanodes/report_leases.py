@@ -3,9 +3,9 @@
 See docs/reference/datanodes.md#leases-of-reports.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
+from ha.record import dataclass
 from namenode_sim.datanodes.errors import LeaseNotHeld
 from namenode_sim.datanodes.model import Draw
 

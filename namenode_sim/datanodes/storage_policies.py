@@ -4,9 +4,9 @@ See docs/reference/datanodes.md#storage-policies.
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import Final
 
+from ha.record import dataclass
 from namenode_sim.datanodes.model import StorageType
 from namenode_sim.namespace.inode import INode
 from namenode_sim.namespace.usage import effective_policy_id

@@ -5,11 +5,12 @@ has a reader and a writer of its own (``file_codec``, ``tree_codec``), which are
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from struct import Struct
 from typing import Any, Final
 
 from ha.invariant import ensure
+from ha.record import dataclass
 from hadoop import writable
 from namenode_sim.edits import ops, primitives
 from namenode_sim.edits.values import Block

@@ -3,10 +3,10 @@
 See docs/reference/formats.md#segment-header.
 """
 
-from dataclasses import dataclass
 from struct import Struct
 from typing import Final
 
+from ha.record import dataclass
 from namenode_sim.edits.codec import check_layout
 from namenode_sim.edits.errors import EditsError
 

@@ -7,11 +7,11 @@ what is missing.
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
 from typing import Final
 
+from ha.record import dataclass
 from journal.frame import MAX_OP_BYTES, TERMINATOR
 from journal.model import TxId
 from namenode_sim.edits import segment_file

@@ -6,11 +6,11 @@ Every error names the file, the offset of the frame and the transaction that was
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
 from typing import BinaryIO, Final
 
+from ha.record import dataclass
 from journal.frame import MAX_OP_BYTES, TERMINATOR
 from journal.model import TxId
 from namenode_sim.edits.codec import LENGTH_LAYOUT, decode

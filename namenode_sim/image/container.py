@@ -12,9 +12,9 @@ import os
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import BinaryIO, Final
 
+from ha.record import dataclass
 from namenode_sim.edits.attributes import delimited
 from namenode_sim.image.codecs import CHUNK_BYTES, Compressor, compressor, decompressed
 from namenode_sim.image.errors import ImageError

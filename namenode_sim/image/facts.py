@@ -1,8 +1,8 @@
 """What an image says of itself, read without loading it."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from ha.record import dataclass
 from journal.model import TxId
 from namenode_sim.image.container import SUB, next_message
 from namenode_sim.image.errors import ImageError

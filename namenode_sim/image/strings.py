@@ -7,9 +7,9 @@ See docs/reference/formats.md#string-table-and-permissions.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
+from ha.record import dataclass, field
 from namenode_sim.edits.attributes import delimited
 from namenode_sim.edits.values import AclEntry, AclScope, AclType, XAttr, XAttrNamespace
 from namenode_sim.image.container import next_message

@@ -4,7 +4,8 @@ See docs/reference/blocks.md#taking-a-lease.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from ha.record import dataclass
 
 OWN_PREFIX = "HDFS_NameNode-"
 

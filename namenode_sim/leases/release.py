@@ -4,8 +4,8 @@ See docs/reference/blocks.md#releasing-a-lease.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ha.record import dataclass
 from namenode_sim.blocks.model import Stage
 
 

@@ -3,9 +3,10 @@
 See docs/reference/blocks.md#taking-a-lease.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from ha.record import dataclass
 
 SOFT_LIMIT_SECONDS: Final = 60.0
 """HdfsConstants.LEASE_SOFTLIMIT_PERIOD, after which another may take the file; no key sets it."""

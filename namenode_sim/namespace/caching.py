@@ -4,10 +4,9 @@ See docs/reference/namenode.md#centralized-cache.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Protocol, cast
 
-from ha.record import record
+from ha.record import dataclass, field, record
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile
 from namenode_sim.namespace.namespace import Namespace
 

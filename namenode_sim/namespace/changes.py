@@ -7,10 +7,9 @@ See docs/reference/blocks.md#changes-of-blocks.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ha.record import record
+from ha.record import dataclass, field, record
 from namenode_sim.namespace.file_numbers import PACKED_BLOCK
 from namenode_sim.namespace.inode import INodeFile
 from namenode_sim.namespace.inode_map import InodeMap

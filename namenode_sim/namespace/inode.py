@@ -6,12 +6,12 @@ has its name, its parent, a bytes object of its numbers, and a record that it sh
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import starmap
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
 
+from ha.record import dataclass, field
 from namenode_sim.edits.values import AclEntry, Block, XAttr
 from namenode_sim.namespace import file_numbers
 

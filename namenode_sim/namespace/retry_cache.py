@@ -5,10 +5,9 @@ fills the cache, on the active as on the standby (Hadoop's RetryCache).  See
 docs/reference/namenode.md#retry-cache.
 """
 
-from dataclasses import dataclass
-
 from google.protobuf.message import Message
 
+from ha.record import dataclass
 from namenode_sim.edits.values import RpcIds
 from namenode_sim.namespace.inode import INodeFile
 

@@ -4,9 +4,9 @@ Each class mirrors one section of the fsimage.
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
 from enum import IntEnum
 
+from ha.record import dataclass, field
 from namenode_sim.edits import values
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.inode import ROOT_ID, INodeDirectory

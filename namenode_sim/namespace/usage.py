@@ -4,9 +4,9 @@ See docs/reference/namenode.md#quotas.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from ha.record import dataclass, field
 from namenode_sim.edits.values import XAttrNamespace
 from namenode_sim.namespace import inode
 from namenode_sim.namespace.changes import blocks_held, expected_replication

@@ -1,9 +1,9 @@
 """What passes from a source of edits to a sink: the parts of an edit log in their order."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Protocol
 
+from ha.record import dataclass, replace
 from journal.model import TxId
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.recovery import Skipped

@@ -4,11 +4,12 @@ Bytes are hexadecimal, constants go by their names, absent values are null.
 """
 
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from enum import IntEnum
 from types import NoneType, UnionType
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
+from ha.record import dataclass
 from namenode_sim.edits import ops
 from namenode_sim.oev.names import NAME_OF, OP_OF
 

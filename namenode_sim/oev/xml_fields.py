@@ -5,10 +5,10 @@ XML does not contain (docs/reference/formats.md#edits-as-xml) gets the default o
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final
 
+from ha.record import dataclass
 from namenode_sim.edits import ops
 from namenode_sim.edits.values import Block, CacheDirective, CachePool, RenameOption, StorageType
 from namenode_sim.oev import xml_values

@@ -1,9 +1,9 @@
 """Directory entries that lead nowhere (Hadoop's PBImageCorruptionDetector)."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TextIO
 
+from ha.record import dataclass
 from namenode_sim.oiv.opened import OpenedImage
 from namenode_sim.oiv.paths import PathFinder, Unlinked, parents_store, read_links, text
 from namenode_sim.oiv.values import csv_field

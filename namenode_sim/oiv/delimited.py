@@ -1,11 +1,11 @@
 """An image as a table of paths, one line each (Hadoop's PBImageDelimitedTextWriter)."""
 
 import struct
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final, TextIO
 
+from ha.record import dataclass
 from namenode_sim.client_protocol.words.permissions import symbolic
 from namenode_sim.edits.values import XAttrNamespace
 from namenode_sim.image.inodes_reader import signed

@@ -1,9 +1,9 @@
 """How large the files of an image are (Hadoop's FileDistributionCalculator)."""
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Final, TextIO
 
+from ha.record import dataclass
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.oiv.opened import OpenedImage
 from namenode_sim.oiv.values import size_text

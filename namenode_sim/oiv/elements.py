@@ -6,8 +6,9 @@ An element is a tag with a text or number, with ``True`` for a mark, or with mor
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from ha.record import dataclass
 
 Content: TypeAlias = "str | int | bool | list[Element]"
 Element: TypeAlias = "tuple[str, Content]"

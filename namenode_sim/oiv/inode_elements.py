@@ -1,8 +1,8 @@
 """Inodes as elements, in the form of Hadoop 3's viewer (PBImageXmlWriter)."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from ha.record import dataclass
 from namenode_sim.image.inodes_reader import STORAGE_TYPES, signed
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.strings import Strings

@@ -1,10 +1,10 @@
 """The processors of the viewer by name."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final, TextIO
 
+from ha.record import dataclass, field
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.sections import BROKEN
 from namenode_sim.oiv.corruption import write_corruption

@@ -3,13 +3,13 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 import structlog
 from google.protobuf.message import Message
 
+from ha.record import dataclass, field
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import IO_EXCEPTION
 from ha.rpc.protocol import Call

@@ -1,10 +1,9 @@
 """What Hadoop's Balancer and Mover ask a NameNode, and ``dfsadmin -setBalancerBandwidth``."""
 
-from dataclasses import dataclass
-
 import structlog
 from google.protobuf.message import Message
 
+from ha.record import dataclass
 from ha.rpc.protocol import Call, Method
 from hadoop.block_tokens import NO_KEYS
 from hadoop.proto import client_namenode_pb2 as calls

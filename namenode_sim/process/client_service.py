@@ -7,7 +7,6 @@ and applied in one turn of the event loop, so that the order in memory is the or
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from secrets import token_bytes
 from typing import Any, Protocol
@@ -15,6 +14,7 @@ from typing import Any, Protocol
 import structlog
 from google.protobuf.message import Message
 
+from ha.record import dataclass, field
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import CLIENT_PROTOCOL, RETRIABLE, UNSUPPORTED_OPERATION
 from ha.rpc.protocol import Call, Ended, Method, RpcProtocol

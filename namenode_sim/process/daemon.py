@@ -4,7 +4,6 @@ import asyncio
 import os
 from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +21,7 @@ from ha.daemon.exposure import refresh_lists
 from ha.daemon.notify import SERVICE
 from ha.daemon.private_files import warn_of_open_folders
 from ha.daemon.process import UNEXPECTED, halt
+from ha.record import dataclass
 from ha.rpc.protocol import RpcProtocol
 from ha.security.access_control import AccessControl
 from ha.service.ha_service import ha_service_protocol

@@ -6,12 +6,12 @@ See docs/reference/datanodes.md#fsck.
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
 from typing import Final
 
 from aiohttp import web
 
 from ha.daemon.http.page_access import caller_of
+from ha.record import dataclass, field
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ACCESS_CONTROL, CLIENT_PROTOCOL, FILE_NOT_FOUND
 from ha.rpc.protocol import Call

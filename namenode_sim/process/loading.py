@@ -4,12 +4,12 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 import structlog
 
 from ha.daemon.notify import SERVICE
+from ha.record import dataclass, field
 from ha.rpc.java_names import CLIENT_PROTOCOL, NAMENODE_PROTOCOL, RETRIABLE, STANDBY_EXCEPTION
 from ha.rpc.packets import Detail
 from ha.rpc.protocol import Call, Method, NotServed, RpcProtocol

@@ -7,7 +7,6 @@ See docs/reference/namenode.md#bootstrapstandby.
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +16,7 @@ from ha.conf.configuration import Configuration
 from ha.conf.keys import namenode as keys_namenode
 from ha.conf.topology import NameNodeAddress
 from ha.daemon.process import ExitWith
+from ha.record import dataclass
 from ha.rpc.errors import RemoteFault, RpcError
 from hadoop.durable import sync_folder, write_durably
 from journal.errors import JournalError

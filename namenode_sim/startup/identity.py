@@ -1,12 +1,12 @@
 """Where one NameNode stands: its address, its peers, its directories and its journal."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from ha.conf import topology
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import namenode as keys_namenode
+from ha.record import dataclass
 from hadoop.location import path_of
 from journal.links.configuration import reader_settings, writer_link, writer_settings
 from journal.links.grpc_link import GrpcLink

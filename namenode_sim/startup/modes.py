@@ -5,7 +5,6 @@ See docs/reference/namenode.md#start-modes.
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +14,7 @@ from ha.conf.keys.namenode import ALLOW_FORMAT, REFORMAT_DISABLED
 from ha.console.exit_codes import UNEXPECTED
 from ha.daemon import event_loop
 from ha.daemon.process import ExitWith
+from ha.record import dataclass
 from hadoop.errors import StorageError
 from journal.model import LAYOUT_VERSION
 from namenode_sim.startup import identity

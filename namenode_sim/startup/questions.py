@@ -1,9 +1,9 @@
 """How a start-up command asks before it does what cannot be undone."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from ha.daemon.process import ExitWith
+from ha.record import dataclass
 
 Ask = Callable[[str], bool]
 """Puts a question to the operator; True is yes.  The end of input is a no."""

@@ -6,7 +6,6 @@ twice; damaged local files are kept as ``.damaged``, and the JournalNodes' files
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, assert_never
@@ -16,6 +15,7 @@ import structlog
 from ha.conf.configuration import Configuration
 from ha.console.exit_codes import UNEXPECTED
 from ha.daemon.process import ExitWith
+from ha.record import dataclass, field
 from hadoop.durable import rename_durably
 from journal.errors import JournalError, NotFormatted
 from journal.links.quorum_call import ask_once

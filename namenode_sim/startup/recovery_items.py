@@ -2,11 +2,11 @@
 
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
-from dataclasses import dataclass, replace
 from pathlib import Path
 from struct import Struct
 from typing import Final
 
+from ha.record import dataclass, replace
 from journal.errors import GapFound, InvariantBroken, JournalError
 from journal.model import TxId
 from journal.reader.frame_stream import Chunk

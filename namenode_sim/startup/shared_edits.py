@@ -7,7 +7,6 @@ active (``NameNode.must_reach``), so that a second run is all that is needed.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +14,7 @@ import structlog
 
 from ha.conf.configuration import Configuration
 from ha.daemon.process import ExitWith
+from ha.record import dataclass, replace
 from journal.errors import JournalError, NotFormatted
 from journal.links.quorum_call import ask_once
 from journal.links.remote_node import JournalAddress

@@ -13,12 +13,12 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
 import structlog
 
+from ha.record import dataclass
 from hadoop.durable import rename_durably, sync_folder, write_durably
 from journal.model import TxId
 from namenode_sim.edits.file_header import header_bytes

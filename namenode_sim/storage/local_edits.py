@@ -4,12 +4,12 @@ See docs/reference/formats.md#local-edits.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import structlog
 
+from ha.record import dataclass
 from hadoop.durable import rename_durably, sync_folder
 from journal.model import TxId
 from namenode_sim.edits.errors import EditsError

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
 
+from ha.record import dataclass
 from hadoop.durable import rename_durably
 from journal.model import TxId
 from namenode_sim.edits.segment_file import named_range

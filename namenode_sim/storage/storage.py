@@ -13,12 +13,12 @@ See docs/reference/namenode.md#name-directories.
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import structlog
 
+from ha.record import dataclass
 from hadoop.directory_lock import DirectoryLock
 from hadoop.durable import write_durably
 from hadoop.errors import StorageError

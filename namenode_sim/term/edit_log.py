@@ -10,11 +10,11 @@ the edit on disk.
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 import structlog
 
+from ha.record import dataclass
 from journal.errors import JournalError
 from journal.model import LAYOUT_VERSION, TxId
 from journal.writer.window import Ended

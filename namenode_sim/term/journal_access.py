@@ -1,9 +1,9 @@
 """What a NameNode needs of its journal: a new writer for each term, one reader for good."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from ha.record import dataclass
 from journal.errors import Unavailable
 from journal.links.kept_links import KeptLinks
 from journal.model import LAYOUT_VERSION, TxId

@@ -18,10 +18,10 @@ Source of the order: Hadoop's FSNamesystem.startActiveServices
 Pure.
 """
 
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NewType, assert_never
 
+from ha.record import dataclass, replace
 from journal.errors import ensure
 from journal.model import Epoch, TxId
 

@@ -7,13 +7,13 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
 import structlog
 from aiohttp import web
 
+from ha.record import dataclass
 from journal.model import NamespaceInfo
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import read_digest

@@ -4,10 +4,10 @@ What balancers ask on the same protocol is given to it.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from ha.conf.topology import HostPort
+from ha.record import dataclass
 from ha.rpc.client import RpcConnection
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import NAMENODE_PROTOCOL, NO_SUCH_METHOD

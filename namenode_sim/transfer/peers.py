@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ha.conf.topology import NameNodeAddress
+from ha.record import dataclass
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError, ServiceFaulted, ServiceUnreachable
 from ha.service.model import ServiceState

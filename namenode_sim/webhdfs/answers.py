@@ -3,11 +3,11 @@
 import json
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from google.protobuf.message import Message
 
+from ha.record import dataclass
 from hadoop.proto import hdfs_types_pb2 as types
 from hadoop.webhdfs import token_text
 from namenode_sim.client_protocol.words.errors import not_found

@@ -6,11 +6,11 @@ Pure.
 
 from base64 import b64decode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from google.protobuf.message import Message
 
+from ha.record import dataclass
 from ha.rpc.java_names import UNSUPPORTED_OPERATION
 from hadoop.proto import hdfs_types_pb2 as types
 from hadoop.webhdfs import params

@@ -6,13 +6,13 @@ See docs/webhdfs.md.
 import json
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 from http import HTTPStatus
 
 import structlog
 from aiohttp import web
 from google.protobuf.message import Message
 
+from ha.record import dataclass
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import CLIENT_PROTOCOL
 from ha.rpc.protocol import Call, RpcProtocol

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Final
 
+from ha.record import dataclass
 from journal.model import TxId
 
 MANIFEST: Final = "manifest.json"

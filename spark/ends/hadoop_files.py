@@ -5,9 +5,10 @@ Executors have no such bridge, so files are copied to and from local storage by 
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from ha.record import dataclass
 
 # Java's arguments have no names.
 _KEEP_SOURCE: Final = False

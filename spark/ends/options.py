@@ -1,7 +1,6 @@
 """Both ends of a merge as a command line names them: what it reads, and where the result goes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -11,6 +10,7 @@ import click
 from ha.conf.configuration import load_configuration
 from ha.console.options import configuration
 from ha.console.own_certificate import call_under_certificate
+from ha.record import dataclass
 from ha.security.caller import Role
 from hadoop.location import path_of
 from spark.ends.hadoop_files import OpenHadoop

@@ -4,9 +4,9 @@ import os
 import traceback
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from ha.record import dataclass
 from spark.engine.model import TaskFailed
 
 T = TypeVar("T")

@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -20,6 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 
 from ha.daemon.java import JavaMissing, find_java
+from ha.record import dataclass, field
 from spark.engine.code_archive import pack_code, root_of_code
 from spark.engine.model import SparkUnavailable
 from spark.engine.spark import SparkEngine

@@ -1,11 +1,11 @@
 """The messages of INODE_DIR: whose children, and where the list of their ids lies."""
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from google.protobuf.message import DecodeError
 
+from ha.record import dataclass
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from spark.image.inodes import BadMessage
 from spark.image.messages import Chunk

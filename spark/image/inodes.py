@@ -5,12 +5,12 @@ The heads of all images seen are ``08 type 10 id 1a name``
 message by message.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from google.protobuf.message import DecodeError
 
+from ha.record import dataclass
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from spark.image.messages import Chunk

@@ -1,11 +1,11 @@
 """Where the delimited messages of a section lie (docs/reference/checkpoint.md#index-pass)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from ha.record import dataclass
 from namenode_sim.image.errors import ImageError
 from spark.image.varints import ByteWindow, Numbers
 

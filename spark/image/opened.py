@@ -4,12 +4,12 @@ See docs/reference/checkpoint.md#open.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from google.protobuf.message import DecodeError
 
+from ha.record import dataclass
 from namenode_sim.image.codecs import decompressed
 from namenode_sim.image.container import SUB, Section, Summary, stretch
 from namenode_sim.image.errors import ImageError

@@ -6,11 +6,11 @@ where the next range begins proves that range's beginning
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 import structlog
 
+from ha.record import dataclass, replace
 from namenode_sim.image.errors import ImageError
 from spark.engine.model import Engine
 from spark.image.ranges import ImageRange

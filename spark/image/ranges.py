@@ -1,10 +1,10 @@
 """Ranges of a section that tasks work on, and where to cut a section into them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from io import FileIO
 from typing import Final
 
+from ha.record import dataclass
 from namenode_sim.image.errors import ImageError
 from spark.image.sync import next_directory, next_inode
 from spark.image.varints import SLACK, ByteWindow

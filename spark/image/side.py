@@ -5,11 +5,11 @@ They are numpy's own format, without its pickles, in the work directory.
 Pure.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from ha.record import dataclass
 from spark.image.varints import Numbers
 
 

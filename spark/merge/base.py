@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import BinaryIO, Final
 
+from ha.record import dataclass
 from journal.model import TxId
 from namenode_sim.image import admin_sections
 from namenode_sim.image.container import MessagePosition, next_message, section_messages

@@ -4,10 +4,10 @@ See docs/reference/checkpoint.md#difference.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final, cast
 
+from ha.record import dataclass
 from namenode_sim.image import admin_sections, inodes_writer
 from namenode_sim.image.inodes_reader import inodes_of
 from namenode_sim.image.strings import StringNumbers, write_strings

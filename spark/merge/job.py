@@ -7,12 +7,12 @@ the whole namespace does exactly is given to `namenode_sim.checkpoint.merge`, an
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import structlog
 
+from ha.record import dataclass
 from journal.model import TxId
 from namenode_sim.checkpoint import merge as whole
 from namenode_sim.checkpoint.merge import Merged

@@ -3,12 +3,12 @@
 import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
+from ha.record import dataclass, field
 from namenode_sim.checkpoint import merge as whole
 from namenode_sim.checkpoint.merge import Merged
 from spark.ends.hadoop_files import HadoopFiles

@@ -1,11 +1,11 @@
 """What the parts of a merge hand to each other: facts, plan, answers, difference."""
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ha.record import dataclass, field
 from journal.model import TxId
 from spark.merge.trie import BaseTrie
 

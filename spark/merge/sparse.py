@@ -5,12 +5,12 @@ asked about; asking for another one raises a `Miss` instead of giving a wrong an
 """
 
 from collections.abc import Collection, Container, Iterator, Mapping, ValuesView
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, TypeVar, cast
 
 import numpy as np
 
+from ha.record import dataclass, field
 from namenode_sim.image.inodes_reader import SeenTraits, inodes_of
 from namenode_sim.image.strings import Strings
 from namenode_sim.image.unknown import Kept

@@ -3,9 +3,9 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from ha.record import dataclass
 from spark.engine.model import Engine
 
 

@@ -1,10 +1,9 @@
 """Rows of an export as numpy columns, and names as numbers."""
 
-from dataclasses import dataclass, field
-
 import numpy as np
 from numpy.typing import NDArray
 
+from ha.record import dataclass, field
 from spark.reports.sums import Ints
 
 FILE, DIRECTORY, SYMLINK = 0, 1, 2

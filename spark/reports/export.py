@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ha.record import dataclass, replace
 from spark.reports.batch import DIRECTORY, FILE, NOTHING, SYMLINK, Directories, Inodes, Words
 from spark.reports.model import ExportDamaged, NotAnExport, Source
 from spark.reports.sums import Ints

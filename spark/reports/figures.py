@@ -1,10 +1,10 @@
 """What a report shows, apart from how: tables and bars that text, pictures and the page draw."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeVar, assert_never
 
+from ha.record import dataclass
 from spark.reports import units
 
 

@@ -1,11 +1,11 @@
 """What changed between two exports of one namespace, file by file: joined by inode id."""
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ha.record import dataclass
 from spark.reports.batch import FILE, NOTHING, Directories, Inodes
 from spark.reports.model import Flow, TreeGrowth
 from spark.reports.sums import Ints, Sums

@@ -1,7 +1,8 @@
 """The figures of a report: sizes in bytes, ages in days, times in milliseconds since 1970."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from ha.record import dataclass
 
 DAY_MS = 86_400_000
 

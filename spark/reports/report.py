@@ -1,10 +1,10 @@
 """Makes a report of one export, or of two of the same namespace.  Pure."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from ha.record import dataclass
 from spark.reports import model
 from spark.reports.batch import NOTHING, Directories, Words
 from spark.reports.export import Export

@@ -1,11 +1,11 @@
 """One pass over the inodes: every sum that a report needs, fed batch by batch."""
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ha.record import dataclass
 from spark.reports.batch import DIRECTORY, FILE, NOTHING, SYMLINK, Inodes
 from spark.reports.model import DAY_MS, Bucket, Redundancy, Settings, Usage
 from spark.reports.sums import Ints, Sums, bucket_sums

@@ -5,10 +5,11 @@ by one thing to do, and by what is to be said about it.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from enum import StrEnum
 from typing import TypeAlias, assert_never
 
+from ha.record import dataclass, replace
 from journal.model import Epoch, TxId
 from namenode_sim.checkpoint.schedule import CheckpointRules, CheckpointState, due_reason
 from spark.ends.sinks.model import UploadVerdict

@@ -7,12 +7,12 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
 import structlog
 
+from ha.record import dataclass
 from spark.ends.sources.model import Staged
 
 log = structlog.get_logger()

@@ -1,13 +1,13 @@
 """Columns to Arrow record batches, and what the tables' columns are called."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ha.record import dataclass
 from namenode_sim.edits.values import XAttrNamespace
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.strings import Strings

@@ -2,11 +2,11 @@
 
 import mmap
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
 from typing import Final
 
+from ha.record import dataclass
 from journal.model import TxId
 from namenode_sim.edits.codec import LENGTH_LAYOUT
 from namenode_sim.edits.errors import EditsError

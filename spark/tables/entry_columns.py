@@ -3,13 +3,13 @@
 See docs/reference/formats.md#image-messages.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from google.protobuf.message import DecodeError, EncodeError
 from numpy.typing import NDArray
 
+from ha.record import dataclass
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from spark.tables.cursors import Cursors, Ints, squeezed, words_of
 from spark.tables.message_stream import BadMessage, Chunk

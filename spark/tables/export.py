@@ -7,13 +7,13 @@ inode and the directories.
 import json
 import shutil
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from ha.record import dataclass, replace
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.files import check_digest, digest_path
 from namenode_sim.namespace.inode import ROOT_ID

@@ -1,7 +1,6 @@
 """What the tasks of an export do: each reads one piece of the image and writes files of its own."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ha.record import dataclass
 from spark.engine.outcome import attempt_name
 from spark.tables.arrow import INODE_TYPES, Batch, InodeBatches
 from spark.tables.cursors import Ints

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
 
 import numpy as np
 
+from ha.record import dataclass, replace
 from namenode_sim.image.codecs import decompressed
 from namenode_sim.image.container import MAX_MESSAGE_BYTES, Section, stretch
 from namenode_sim.image.errors import ImageError

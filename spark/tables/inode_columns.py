@@ -9,12 +9,13 @@ Pure.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Final
 
 import numpy as np
 from google.protobuf.message import DecodeError, EncodeError
 
+from ha.record import dataclass
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from spark.tables.cursors import Cursors, Flags, Ints, Words, varints, words_of
 from spark.tables.message_stream import BadMessage

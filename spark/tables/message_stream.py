@@ -1,11 +1,11 @@
 """Delimited messages in a stream of bytes: chunks of whole messages, with their places."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from ha.record import dataclass
 from spark.image.messages import BadPrefix, long_prefix, prefixes
 from spark.tables.cursors import SLACK_BYTES, Ints, varints, words_of
 

@@ -1,9 +1,8 @@
 """What lies in each directory: counted by tasks, brought together and summed up the tree.  Pure."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ha.record import dataclass
 from spark.tables.cursors import Flags, Ints
 
 

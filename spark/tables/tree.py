@@ -7,12 +7,12 @@ Pure.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ha.record import dataclass
 from spark.tables.cursors import Flags, Ints
 
 NOWHERE: Final = -1

@@ -5,7 +5,6 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
@@ -27,6 +26,7 @@ from deploy.local.cluster.processes import ManagedProcess, Supervisor, wait_unti
 from deploy.local.cluster.state import NameNodeStatus
 from deploy.local.cluster.zookeeper import ZooKeeper, start_zookeeper, wait_for_zookeeper
 from ha.conf.keys.security import SECURITY_MODE, TLS_DIR, Mode
+from ha.record import dataclass, field
 from ha.security.own_tls import act_as
 
 ZOOKEEPER = "zookeeper"

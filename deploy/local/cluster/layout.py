@@ -2,11 +2,11 @@
 
 import dataclasses
 import json
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from deploy.local.cluster.errors import LocalClusterError
 from deploy.local.cluster.ports import HOST, free_ports, ports_from
+from ha.record import dataclass, field
 
 NAMESERVICE = "ns1"
 NAMENODES = ("nn1", "nn2")

@@ -11,13 +11,13 @@ import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
 from deploy.local.cluster import reaper
 from deploy.local.cluster.errors import LocalClusterError
+from ha.record import dataclass, field
 from ha.security.own_tls import context_for, secured
 
 STOP_SECONDS = 10.0

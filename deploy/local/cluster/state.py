@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from deploy.local.cluster.processes import http_get
+from ha.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

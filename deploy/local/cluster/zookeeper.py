@@ -4,12 +4,12 @@ See docs/reference/operations.md#embedded-parts.
 """
 
 import socket
-from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.local.cluster.java import Java, class_path
 from deploy.local.cluster.ports import HOST
 from deploy.local.cluster.processes import ManagedProcess, Supervisor, wait_until
+from ha.record import dataclass
 
 START_SECONDS = 60.0
 

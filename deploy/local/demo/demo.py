@@ -8,7 +8,6 @@ import statistics
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -20,6 +19,7 @@ from deploy.local.demo.screen import Screen
 from deploy.local.demo.stage import Stage, request_failover, staged
 from deploy.local.workload.audit import AuditResult
 from deploy.local.workload.trial import Failover, hand_over, kill_active, settle, the_active
+from ha.record import dataclass
 
 DATANODES = 3
 GRACEFUL_FAILOVERS = 5

@@ -3,7 +3,6 @@
 import contextlib
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from rich.console import Console
 from rich.live import Live
@@ -14,6 +13,7 @@ from deploy.local.cluster.cluster import Cluster
 from deploy.local.cluster.layout import Layout
 from deploy.local.cluster.ports import HOST
 from deploy.local.workload.trial import Failover
+from ha.record import dataclass, field
 
 _STYLES = {"active": "bold green", "killed": "bold red", "waiting": "dim", "starting": "yellow"}
 _REFRESHES_A_SECOND = 10

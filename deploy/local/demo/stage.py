@@ -4,7 +4,6 @@ import contextlib
 import io
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.local.cluster.cluster import Cluster, open_cluster
@@ -16,6 +15,7 @@ from deploy.local.workload.file_workload import FileWorkload
 from deploy.local.workload.java_client import JavaClient, open_java_client, start_java_client
 from deploy.local.workload.workload import Workload
 from ha.cli.hadoop import haadmin
+from ha.record import dataclass
 from ha.security.own_tls import secured
 
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, assert_never
 
@@ -10,6 +9,7 @@ from deploy.local.cluster.errors import LocalClusterError
 from deploy.local.cluster.layout import NAMESERVICE, Layout
 from deploy.local.workload.java_client import Tree
 from deploy.local.workload.workload import ClientCall, ClientCallKind
+from ha.record import dataclass, field
 from journal import frame
 from namenode_sim.edits.codec import decode
 from namenode_sim.edits.ops import Add, Mkdir, Op, RenameOld

@@ -6,13 +6,13 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from deploy.local.cluster.errors import LocalClusterError
 from deploy.local.cluster.processes import wait_until
 from deploy.local.workload.java_client import CallFailed, JavaClient, JavaFiles
+from ha.record import dataclass, field
 
 BLOCK_BYTES: Final = 1024 * 1024
 SIZES: Final = (0, 1, 511, 512, 513, 70_000, 300_000, BLOCK_BYTES, 2 * BLOCK_BYTES + 12_345)

@@ -3,7 +3,6 @@
 import logging
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -16,6 +15,7 @@ from deploy.local.cluster.java import Java
 from deploy.local.cluster.ports import HOST
 from deploy.local.cluster.processes import ManagedProcess, Supervisor
 from deploy.local.workload.hadoop_client import client_argv
+from ha.record import dataclass
 
 NAME = "java-client"
 OVERWRITE = True

@@ -3,8 +3,9 @@
 import datetime
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from ha.record import dataclass
 
 EVENT = "failover.phase"
 

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from deploy.local.cluster.cluster import Cluster, zkfc_of
 from deploy.local.cluster.errors import LocalClusterError
@@ -10,6 +9,7 @@ from deploy.local.cluster.layout import NAMENODES
 from deploy.local.cluster.processes import wait_until
 from deploy.local.workload.phases import GRACEFUL_PHASES, PHASES, read_end, read_logs, time_phases
 from deploy.local.workload.workload import Workload
+from ha.record import dataclass
 
 FAILOVER_SECONDS = 60.0
 CLIENT_SECONDS = 150.0

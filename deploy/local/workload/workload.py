@@ -5,12 +5,12 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 from deploy.local.cluster.errors import LocalClusterError
 from deploy.local.cluster.processes import wait_until
 from deploy.local.workload.java_client import CallFailed, JavaClient
+from ha.record import dataclass, field
 
 WRITERS = 4
 PAUSE_SECONDS = 0.01

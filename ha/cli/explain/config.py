@@ -5,7 +5,6 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -36,6 +35,7 @@ from ha.console.exit_codes import DONE, REFUSED, UNHEALTHY, USAGE
 from ha.console.options import configuration as configuration_options
 from ha.console.output import console
 from ha.console.result import API_VERSION
+from ha.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

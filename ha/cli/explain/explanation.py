@@ -4,7 +4,6 @@ Made of one look at the cluster: what holds is seen, why it holds is in the hist
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from ha.cluster.candidates import Candidate, Obstacle, candidates_of, ranked, until
 from ha.cluster.problems import formatting, no_answer_message
@@ -13,6 +12,7 @@ from ha.cluster.view import ClusterView, NameNodeRow
 from ha.console.durations import since, span
 from ha.console.result import API_VERSION
 from ha.notices.model import FailoverRecord, HistoryEntry, time_text
+from ha.record import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,6 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 import click
 
@@ -21,6 +20,7 @@ from ha.conf.keys import cluster as keys
 from ha.conf.topology import HostPort, NameNodeAddress, namenodes, nameservice_of
 from ha.console.exit_codes import DONE, HADOOP_FAILURE, OUTCOME_UNKNOWN
 from ha.console.options import confirmed
+from ha.record import dataclass
 from ha.service import errors
 from ha.service.client import ServiceClient
 from ha.service.model import RequestSource, ServiceState

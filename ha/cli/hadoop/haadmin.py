@@ -5,7 +5,6 @@ What it prints on stdout is byte for byte what Hadoop 3.5's prints (tests/intero
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
@@ -22,6 +21,7 @@ from ha.console.interrupt import interruptible
 from ha.console.options import in_the_process_list
 from ha.console.own_certificate import call_under_certificate
 from ha.daemon import event_loop
+from ha.record import dataclass, field
 from ha.service.errors import ServiceError
 
 

@@ -6,11 +6,11 @@ fencer act; the caller gives them as ``NameNodeAccess``.
 See docs/reference/fencing.md#failover-by-hand.
 """
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from fencing.model import FencingReport
 from ha.conf.topology import NameNodeAddress
+from ha.record import dataclass
 from ha.service.errors import ServiceError, ServiceUnreachable
 from ha.service.model import ServiceState, ServiceStatus
 

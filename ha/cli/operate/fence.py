@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import click
 from rich.text import Text
@@ -19,6 +18,7 @@ from ha.console.library_logs import silence_libraries
 from ha.console.output import plain, show
 from ha.console.result import API_VERSION, Code, CommandOutcome, Ended, Ending
 from ha.daemon import event_loop
+from ha.record import dataclass
 from ha.zkfc.settings.settings import FencingPlan, fencing_plan
 from ha.zkfc.takeover.planned_fence import fence_as_planned, target_at
 

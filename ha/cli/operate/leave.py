@@ -6,7 +6,6 @@ The hosts file is edited, each NameNode is asked to read it, and the active says
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -24,6 +23,7 @@ from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.library_logs import silence_libraries
 from ha.console.result import Code, CommandOutcome, Ended, Ending
 from ha.daemon import event_loop
+from ha.record import dataclass
 from ha.rpc.client import call_once
 from ha.rpc.errors import RemoteFault, RpcError
 from ha.rpc.java_names import CLIENT_PROTOCOL

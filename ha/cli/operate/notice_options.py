@@ -5,7 +5,6 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
@@ -29,6 +28,7 @@ from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.notices import store
 from ha.notices.model import BadNotice, Member, Pause, time_text
+from ha.record import dataclass, replace
 
 POLL_SECONDS = 0.1
 CLOCKS_SECONDS = 1.0

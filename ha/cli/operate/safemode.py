@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 import click
@@ -20,6 +19,7 @@ from ha.console.completion import namenode_ids
 from ha.console.library_logs import silence_libraries
 from ha.console.result import Code, CommandOutcome, Ended, Ending, Reason
 from ha.daemon import event_loop
+from ha.record import dataclass
 from ha.rpc.client import call_once
 from ha.rpc.errors import ConnectFailed, RemoteFault, RpcError
 from ha.rpc.java_names import ACCESS_CONTROL, CLIENT_PROTOCOL

@@ -1,9 +1,10 @@
 """One typed configuration key: its name, parser, default and how it may be suffixed."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
+
+from ha.record import dataclass
 
 T_co = TypeVar("T_co", covariant=True)
 

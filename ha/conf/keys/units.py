@@ -3,12 +3,12 @@
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import Final, TypeVar
 
 from ha.conf.errors import BadValue
+from ha.record import dataclass
 
 T = TypeVar("T")
 

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final, Generic
 
 import structlog
@@ -10,6 +9,7 @@ from prometheus_client import Counter, Gauge
 
 from ha.daemon.door.origin import Origin, Share
 from ha.daemon.door.places import Crowd, K, Places, Seat, Standing
+from ha.record import dataclass
 
 log = structlog.get_logger()
 

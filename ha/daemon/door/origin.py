@@ -3,11 +3,11 @@
 import os
 import socket
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import Enum, auto
 from ipaddress import ip_address
 from typing import Any
 
+from ha.record import dataclass
 from ha.security.caller import Caller, network_of
 from ha.security.peer_uid import End, end_of, is_here, uid_of
 

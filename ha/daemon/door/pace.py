@@ -1,7 +1,8 @@
 """How often each origin may have something done that is dear.  Pure."""
 
-from dataclasses import dataclass, field
 from typing import Final
+
+from ha.record import dataclass, field
 
 MOST_ORIGINS: Final = 1024
 """Of which is known when they came last; the oldest is forgotten first."""

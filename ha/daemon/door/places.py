@@ -8,10 +8,11 @@ turned away, and the others stay.
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import groupby
 from typing import Generic, TypeVar
+
+from ha.record import dataclass, field
 
 K = TypeVar("K", bound=Hashable)
 

@@ -4,12 +4,12 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Final
 
 import h11
 
 from ha.conf.topology import HostPort
+from ha.record import dataclass
 from ha.security.caller import Role
 from ha.security.own_tls import context_for, falls_back
 

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
+
+from ha.record import dataclass, field
 
 METHODS: Final = "GET, HEAD, OPTIONS"
 """Balancers ask with any of these; all get the same status."""

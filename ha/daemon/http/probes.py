@@ -5,7 +5,6 @@ docs/reference/operations.md#probes.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qs
@@ -13,6 +12,7 @@ from urllib.parse import parse_qs
 from ha.conf.errors import BadValue
 from ha.conf.keys.units import duration
 from ha.daemon.http.pages import Page, PageAnswer, json_answer, text_answer
+from ha.record import dataclass
 
 ACTIVE: Final = "active"
 STANDBY: Final = "standby"

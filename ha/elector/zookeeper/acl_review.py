@@ -4,12 +4,12 @@ Pure.  See docs/zookeeper.md#access-rights.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from ha.elector.zookeeper.credentials import CREATOR_ALL, AclEntry, shown_identity
 from ha.elector.zookeeper.rights import ZnodeAcl, beyond, identities, open_rights_text, shown_acl
+from ha.record import dataclass
 
 _WRITE: Final = 2
 _UNSEEN: Final = "made under another identity, which does not let us see its ACL"

@@ -5,7 +5,6 @@ See docs/reference/election.md#bytes-of-the-lock-and-the-breadcrumb.
 Pure.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from google.protobuf.message import DecodeError, EncodeError
@@ -13,6 +12,7 @@ from google.protobuf.message import DecodeError, EncodeError
 from ha.conf.host_names import fault_of
 from ha.elector.proto import hazk_info_pb2
 from ha.elector.zookeeper.errors import BadBreadcrumb
+from ha.record import dataclass
 
 MAX_SHOWN: Final = 80
 

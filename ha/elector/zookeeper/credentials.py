@@ -3,10 +3,10 @@
 See docs/reference/election.md#acls-and-credentials.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from ha.elector.zookeeper.errors import BadCredentialSetting
+from ha.record import dataclass
 
 _PERMISSIONS = {"r": 1, "w": 2, "c": 4, "d": 8, "a": 16}
 ALL_PERMISSIONS = 31

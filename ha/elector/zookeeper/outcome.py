@@ -1,11 +1,11 @@
 """The three ends of a ZooKeeper request: done, refused, or unknown; never a bare error."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
 
 from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
+from ha.record import dataclass
 
 T_co = TypeVar("T_co", covariant=True)
 

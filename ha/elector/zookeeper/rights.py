@@ -6,10 +6,10 @@ Pure.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from ha.elector.zookeeper.credentials import ALL_PERMISSIONS, CREATOR_ALL, READ, AclEntry, shown
+from ha.record import dataclass
 
 _ANYBODY: Final = ("world", "anyone")
 _UNPROVEN_SCHEMES: Final = ("world", "ip")

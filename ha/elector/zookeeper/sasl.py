@@ -1,9 +1,9 @@
 """SASL to ZooKeeper, for which kazoo needs a package that is not installed with ours."""
 
 import importlib.util
-from dataclasses import dataclass, field
 
 from ha.conf.errors import ConfigurationError
+from ha.record import dataclass, field
 
 GSSAPI = "GSSAPI"
 DIGEST = "DIGEST-MD5"

@@ -5,7 +5,6 @@ ACL when a znode is created, and never again by itself.
 """
 
 import asyncio
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import assert_never
 
@@ -15,6 +14,7 @@ from ha.elector.zookeeper.errors import ZooKeeperRefused
 from ha.elector.zookeeper.outcome import Done, Outcome, Refusal, Refused, value_of
 from ha.elector.zookeeper.rights import ZnodeAcl
 from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.record import dataclass
 
 ACL_ATTEMPTS = 3
 PROBE_ZNODE = "NnhaProbe"

@@ -1,7 +1,8 @@
 """The number and password of a ZooKeeper session, by which a new process takes it over.  Pure."""
 
 import json
-from dataclasses import dataclass
+
+from ha.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 
 from ha.conf.configuration import Configuration
@@ -16,6 +15,7 @@ from ha.elector.zookeeper import credentials
 from ha.elector.zookeeper.errors import BadCredentialSetting
 from ha.elector.zookeeper.sasl import Sasl
 from ha.elector.zookeeper.tls import Tls, context_of
+from ha.record import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,10 @@ system in addition to the one given, and calls every failure a time-out
 
 import socket
 import ssl
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from ha.conf.errors import ConfigurationError
+from ha.record import dataclass, field
 
 _NOT_PEM = (".jks", ".p12", ".pfx", ".bcfks")
 

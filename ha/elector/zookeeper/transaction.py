@@ -1,8 +1,9 @@
 """What one ZooKeeper transaction may consist of: all of it happens, or nothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
+
+from ha.record import dataclass
 
 _UNDONE: Final = ("RolledBackError", "RuntimeInconsistency")
 """What kazoo shows for parts that did not fail themselves."""

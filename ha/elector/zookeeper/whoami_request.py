@@ -1,8 +1,9 @@
 """ZooKeeper's request whoAmI, which kazoo does not have (ZOOKEEPER-3969, since 3.7)."""
 
 import struct
-from dataclasses import dataclass
 from typing import ClassVar
+
+from ha.record import dataclass
 
 _LENGTH = struct.Struct(">i")
 

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo, decode
 from ha.elector.zookeeper.client import Session, SessionFactory
@@ -20,6 +19,7 @@ from ha.elector.zookeeper.outcome import (
 from ha.elector.zookeeper.rights import ZnodeAcl
 from ha.elector.zookeeper.session_close import Came, Probe, acls_below, give_acl, probe
 from ha.elector.zookeeper.settings import ZooKeeperSettings
+from ha.record import dataclass
 
 CLOSE_DEADLINE_SECONDS = 1.0
 

@@ -6,10 +6,10 @@ See docs/reference/rpc.md#sasl.
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
 
+from ha.record import dataclass
 from ha.rpc import errors
 from ha.rpc.packets import SASL_PREAMBLE
 from ha.rpc.proto.rpc_header_pb2 import RpcSaslProto

@@ -5,9 +5,9 @@ See docs/reference/rpc.md#sasl.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from ha.record import dataclass
 from ha.rpc.java_names import ACCESS_CONTROL
 from ha.rpc.packets import Detail, encode_sasl, parse
 from ha.rpc.proto.rpc_header_pb2 import RpcSaslProto

@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final
 
+from ha.record import dataclass, field, replace
 from ha.security.caller import Caller, Method, Role
 from ha.security.decision import Denied
 from ha.security.kerberos.auth_to_local import NameRules, NoShortName

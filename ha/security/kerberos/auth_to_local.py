@@ -7,9 +7,9 @@ are refused when they are read.  Pure.
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from ha.record import dataclass
 from ha.security.sasl.mechanism import SaslFailure
 
 _PRINCIPAL: Final = re.compile(r"([^/@]+)(?:/([^/@]+))?@([^/@]+)")

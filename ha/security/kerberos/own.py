@@ -2,11 +2,11 @@
 
 import threading
 import time
-from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Final
 
 from ha.conf.own_user import call_as
+from ha.record import dataclass, field, replace
 from ha.security.caller import Role
 from ha.security.kerberos.admission import ServicePrincipal, is_address
 from ha.security.kerberos.auth_to_local import NameRules, NoShortName

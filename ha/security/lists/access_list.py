@@ -8,8 +8,9 @@ import grp
 import os
 import pwd
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final
+
+from ha.record import dataclass
 
 GROUPS_DEADLINE_SECONDS: Final = 5.0
 

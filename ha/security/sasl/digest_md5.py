@@ -12,10 +12,10 @@ import hmac
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import md5
 from typing import Final
 
+from ha.record import dataclass
 from ha.security.sasl.mechanism import (
     QOP,
     Agreed,

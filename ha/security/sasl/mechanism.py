@@ -4,9 +4,10 @@ RFC 4422.  Hadoop carries the tokens in RpcSaslProto (RPC) and DataTransferEncry
 (data transfer).
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
+
+from ha.record import dataclass
 
 
 class Protection(StrEnum):

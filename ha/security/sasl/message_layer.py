@@ -6,10 +6,10 @@ with privacy text and MAC are encrypted, and the cipher goes on from token to to
 
 import hmac
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from hashlib import md5
 from typing import Final, Protocol
 
+from ha.record import dataclass
 from ha.security.sasl.mechanism import SaslFailure
 
 MIN_BUFFER_BYTES: Final = 1024

@@ -1,8 +1,8 @@
 """The ways in which a server lets callers prove themselves, and their steps.  Pure."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ha.record import dataclass
 from ha.security.caller import Method
 from ha.security.sasl.mechanism import Acceptor
 

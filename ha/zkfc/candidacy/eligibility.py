@@ -6,11 +6,10 @@ could take the lock now, and never longer than a limit: it is known before the l
 equal ranks wait for nothing.
 """
 
-from dataclasses import dataclass, field, replace
-
 from ha.health.core import Health
 from ha.notices.model import Drain, Member, Pause, time_text
 from ha.notices.seen import FREE, Notices
+from ha.record import dataclass, field, replace
 from ha.service.model import ServiceState
 
 UNREADY_REPORTS = 2

@@ -6,12 +6,12 @@ break.  A change costs clients a moment, so it must not be made often: each try 
 that the next one waits, and after as many changes of the active as are flapping there is none.
 """
 
-from dataclasses import dataclass, replace
 from typing import Final
 
 from ha.health.core import Health
 from ha.notices.model import Member
 from ha.notices.seen import FREE, Notices
+from ha.record import dataclass, replace
 from ha.service.model import ServiceState
 from ha.zkfc.candidacy.eligibility import UNREADY_REPORTS, Standing, successor
 from ha.zkfc.candidacy.flapping import FlapSettings

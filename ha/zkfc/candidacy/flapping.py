@@ -3,9 +3,8 @@
 See docs/reference/zkfc.md#repeated-failovers.
 """
 
-from dataclasses import dataclass, field, replace
-
 from ha.health.core import Trouble
+from ha.record import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

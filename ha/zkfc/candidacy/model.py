@@ -1,10 +1,9 @@
 """The words of the candidacy: what may happen to it, and what it decides."""
 
-from dataclasses import dataclass
-
 from ha.elector.state import ElectorState
 from ha.health.core import Health, Trouble
 from ha.notices.seen import Notices
+from ha.record import dataclass
 from ha.service.model import ServiceState
 
 

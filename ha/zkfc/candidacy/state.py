@@ -4,9 +4,8 @@ The places exclude each other, and each carries what is true in it alone: a reas
 there only while we are out, one to stay in only while our NameNode has the lock.
 """
 
-from dataclasses import dataclass, field
-
 from ha.health.core import Health, Trouble
+from ha.record import dataclass, field
 from ha.service.model import ServiceState
 from ha.zkfc.candidacy.eligibility import Standing
 from ha.zkfc.candidacy.failback import FailBack

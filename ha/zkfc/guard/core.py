@@ -12,8 +12,9 @@ See docs/reference/zkfc.md#standing-still.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from ha.record import dataclass
 
 MOST_INTERVALS: Final = 2
 """The guard looks once in each interval; more than this number between two looks do not count."""

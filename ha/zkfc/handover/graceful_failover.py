@@ -8,7 +8,6 @@ failure.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 
 import structlog
 
@@ -17,6 +16,7 @@ from ha.elector.model import AttemptNumber
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo
 from ha.elector.zookeeper.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
 from ha.notices.model import PhaseDuration
+from ha.record import dataclass
 from ha.rpc.client import Connection
 from ha.rpc.errors import ConnectionLost
 from ha.service.client import ServiceClient

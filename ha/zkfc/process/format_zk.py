@@ -8,7 +8,6 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import click
 import structlog
@@ -28,6 +27,7 @@ from ha.elector.zookeeper.rights import shown_acl
 from ha.elector.zookeeper.session_close import Closed, close_all
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.notices.store import drains_path, members_path, pause_path
+from ha.record import dataclass
 from ha.security.audit_text import Outcome, escaped
 from ha.zkfc.takeover.planned_fence import LEFT_ALONE, left_alone
 

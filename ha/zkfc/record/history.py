@@ -6,7 +6,6 @@ written is tried again while the controller runs, and none of it ever ends the c
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, TypeVar
 
@@ -21,6 +20,7 @@ from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected
 from ha.notices import model
 from ha.notices.store import append_history, read_history, read_members
+from ha.record import dataclass, replace
 from ha.zkfc.record.cause import cause_of, kind_of, newest_active, predecessor_of
 from ha.zkfc.record.takeover_record import AttemptRecord
 from ha.zkfc.settings.settings import ZkfcSettings

@@ -1,9 +1,8 @@
 """What a controller remembers of one takeover."""
 
-from dataclasses import dataclass
-
 from ha.elector.model import AttemptNumber
 from ha.notices.model import FailoverKind, FencingAttempt, PhaseDuration
+from ha.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

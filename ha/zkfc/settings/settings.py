@@ -1,7 +1,6 @@
 """What a failover controller must know, read once and checked once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from fencing.model import BadSpec, MethodSpec, method_names
@@ -18,6 +17,7 @@ from ha.conf.own_user import own_user
 from ha.conf.topology import NameNodeAddress, local_namenode, namenodes
 from ha.elector.zookeeper.settings import ZooKeeperSettings, zookeeper_settings
 from ha.health.core import HealthSettings
+from ha.record import dataclass, field
 from ha.security.lists.access_list import NOBODY, AccessList
 from ha.zkfc.candidacy.eligibility import Rank
 from ha.zkfc.candidacy.flapping import FlapSettings

@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-from dataclasses import dataclass
 from typing import Any, Final
 
 from ha.conf.topology import HostPort
 from ha.daemon.http.http_get import http_get
+from ha.record import dataclass
 from ha.security.caller import Role
 
 MAX_ANSWER_BYTES: Final = 256 * 1024

@@ -1,7 +1,6 @@
 """The doors of a controller: to other daemons, to ZooKeeper, to fencing, clock and processes."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
@@ -11,6 +10,7 @@ from ha.conf.topology import HostPort
 from ha.elector.zookeeper.client import SessionFactory
 from ha.elector.zookeeper.metrics import measured_session
 from ha.notices.board import utc_now
+from ha.record import dataclass
 from ha.rpc.client import Connect, Connection, RpcConnection
 from ha.rpc.protocol import RpcProtocol
 from ha.rpc.server import RpcServer

@@ -12,9 +12,10 @@ See docs/reference/zkfc.md#a-superseded-process-that-hangs.
 Pure.
 """
 
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
+
+from ha.record import dataclass
 
 SILENT_IN_A_ROW: Final = 2
 """So often it must give no answer after another NameNode has become active."""

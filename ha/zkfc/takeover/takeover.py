@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -26,6 +25,7 @@ from ha.elector.zookeeper.outcome import Unknown
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import active_from, read_active
 from ha.notices.model import FencingAttempt
+from ha.record import dataclass
 from ha.rpc.client import Connection
 from ha.rpc.errors import ConnectionLost
 from ha.service.client import ServiceClient

@@ -11,11 +11,11 @@ are wrong all the same: the next holder of the lock fences, and the journal refu
 See docs/reference/zkfc.md#witnessed-takeover.
 """
 
-from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum, auto
 from typing import Final, assert_never
 
 from ha.elector.model import Removal
+from ha.record import dataclass, field, replace
 from ha.service.model import WriterSilence
 
 ASKED_IN_VAIN: Final = 3

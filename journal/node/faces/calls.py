@@ -4,12 +4,13 @@ The rows serve gRPC and Hadoop RPC alike.  Only ``Write``, which is a stream, is
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from typing import Any, Final, Generic, TypeVar
 
 from google.protobuf.message import Message
 
 from ha.daemon.facts import own_facts
+from ha.record import dataclass, replace
 from journal.core import replies, requests
 from journal.core.replies import Manifest
 from journal.core.requests import GetEditLogManifest, LearnDigest

@@ -3,11 +3,11 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 from google.protobuf.message import Message
 
+from ha.record import dataclass
 from journal.core import replies, requests
 from journal.errors import BadRequest, JournalError
 from journal.node.faces import grpc_codec

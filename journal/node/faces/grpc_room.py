@@ -10,8 +10,9 @@ than 64 KiB of it through.
 import asyncio
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
 from typing import Final
+
+from ha.record import dataclass, field
 
 MOST_READ: Final = 4
 """Requests that are read at the same time: 260 MiB of the largest."""

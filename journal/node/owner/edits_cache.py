@@ -5,10 +5,9 @@ See docs/reference/journal-node.md#edits-from-memory.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from ha.record import record
+from ha.record import dataclass, record
 from journal.errors import CacheMiss
 from journal.frame import scan
 from journal.model import Epoch, Segment, TxId

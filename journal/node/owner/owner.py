@@ -4,12 +4,12 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
 import structlog
 
+from ha.record import dataclass, replace
 from journal.core import requests
 from journal.core.effects import AppendEdits, Effect, RememberCommitted, RestorePrevious
 from journal.core.limits import require_short_lease

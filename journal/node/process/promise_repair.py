@@ -3,7 +3,6 @@
 import asyncio
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +18,7 @@ from ha.console.exit_codes import REFUSED, UNREACHABLE, USAGE
 from ha.console.options import configuration
 from ha.daemon import event_loop
 from ha.daemon.logs import configure_logging
+from ha.record import dataclass
 from journal.core.state import JournalState
 from journal.errors import JournalError, StorageFailed
 from journal.links.remote_node import JournalAddress, RemoteNode

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
@@ -10,6 +9,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import structlog
 
+from ha.record import dataclass
 from ha.security.caller import Role
 from ha.security.own_tls import context_for, secured
 from journal.core.replies import Fetch

@@ -10,12 +10,12 @@ See docs/reference/journal-node.md#background-sync.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 import structlog
 
 from ha.daemon.lazy_import import load_late
+from ha.record import dataclass, replace
 from journal.core import sync
 from journal.core.replies import FetchFinalized
 from journal.core.requests import AdoptFinalized

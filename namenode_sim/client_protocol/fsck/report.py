@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
+from ha.record import dataclass, field
 from namenode_sim.blocks.needed import COPIED, Priority
 from namenode_sim.client_protocol.fsck.facts import (
     UNREADABLE,
@@ -17,6 +17,7 @@ from namenode_sim.client_protocol.fsck.facts import (
     block_facts,
     check,
 )
+from namenode_sim.client_protocol.fsck.storage_policies import Placement, placements, policies_text
 from namenode_sim.client_protocol.reads.cluster_health import missing_blocks
 from namenode_sim.client_protocol.words.errors import FsError, not_found
 from namenode_sim.client_protocol.words.model import Scene
@@ -57,6 +58,7 @@ class Report:
     flags: frozenset[str]
     totals: "Counter[str]" = field(default_factory=lambda: Counter(dict.fromkeys(_SUMS.split(), 0)))
     _listed: list[Mapping[str, object]] = field(default_factory=list)
+    _placements: "Counter[Placement]" = field(default_factory=Counter)
 
     def steps(self) -> Iterator[str]:
         """Yield the text up to the verdict; an empty one where others may have their turn."""
@@ -74,9 +76,12 @@ class Report:
                     self.totals["open_blocks"] += len(found.blocks)
                 case FileFacts():
                     add(self.totals, self.scene, found)
+                    self._placements.update(placements(found))
                     self.list_blocks(found.path, *found.blocks)
                     yield from self._file(found)
         yield summary(self.totals, self.scene)
+        if "storagepolicies" in self.flags:
+            yield policies_text(self._placements)
 
     def verdict(self) -> str:
         state = "HEALTHY" if is_healthy(self.totals) else "CORRUPT"

@@ -4,8 +4,8 @@ See docs/reference/blocks.md#the-end-of-a-recovery.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ha.record import dataclass
 from hadoop.proto import datanode_protocol_pb2 as pb
 from namenode_sim.blocks.model import Construction, Slot, Stage
 from namenode_sim.client_protocol.open_files.open_files import close_edit

@@ -4,9 +4,9 @@ See docs/reference/blocks.md#taking-a-lease.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, NoReturn
 
+from ha.record import dataclass
 from ha.rpc.java_names import ALREADY_BEING_CREATED
 from namenode_sim.blocks.model import Stage
 from namenode_sim.client_protocol.open_files.lease_release import Released, release_lease

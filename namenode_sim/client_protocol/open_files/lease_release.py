@@ -4,9 +4,9 @@ See docs/reference/blocks.md#releasing-a-lease.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import assert_never
 
+from ha.record import dataclass
 from ha.rpc.java_names import ALREADY_BEING_CREATED
 from namenode_sim.blocks.model import Stage, StorageNumber
 from namenode_sim.client_protocol.open_files.open_files import close_edit

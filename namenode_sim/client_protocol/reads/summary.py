@@ -1,8 +1,8 @@
 """Counting what is below a path: getContentSummary and getQuotaUsage."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
+from ha.record import dataclass, field
 from hadoop.proto.hdfs_types_pb2 import (
     ContentSummaryProto,
     QuotaUsageProto,

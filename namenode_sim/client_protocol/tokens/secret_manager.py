@@ -9,9 +9,9 @@ See docs/reference/delegation-tokens.md.
 
 import hmac
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from ha.record import dataclass
 from ha.rpc.java_names import INVALID_TOKEN
 from ha.security.kerberos.auth_to_local import NoShortName
 from namenode_sim.client_protocol.words.errors import FsError, denied, io_error

@@ -5,11 +5,11 @@ then so that others are served, and return the answer.
 """
 
 from collections.abc import Generator, Iterator, MutableSequence
-from dataclasses import dataclass, field
 from itertools import islice
 from operator import itemgetter
 from typing import Final
 
+from ha.record import dataclass, field
 from hadoop.proto import client_snapshots_pb2 as pb
 from namenode_sim.client_protocol.tree.snapshot_calls import existing_directory
 from namenode_sim.client_protocol.words import errors, permissions

@@ -1,12 +1,11 @@
 """What planning a call needs to know, and what it gives back."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final, NoReturn
 
 from google.protobuf.message import Message
 
-from ha.record import record
+from ha.record import dataclass, field, record
 from ha.security.caller import Method as Proof
 from journal.model import LAYOUT_VERSION
 from namenode_sim.client_protocol.words.errors import FsError

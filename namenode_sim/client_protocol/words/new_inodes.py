@@ -1,7 +1,6 @@
 """What every new inode needs: its id, its mode and ACL, its missing parents, room in quotas."""
 
-from dataclasses import dataclass
-
+from ha.record import dataclass
 from hadoop.proto import client_namenode_pb2 as calls
 from namenode_sim.client_protocol.words import paths, quotas
 from namenode_sim.client_protocol.words.errors import DIRECTORY_ITEMS_EXCEEDED, FsError

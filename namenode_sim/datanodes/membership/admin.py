@@ -3,10 +3,10 @@
 See docs/reference/datanodes.md#leaving-service.
 """
 
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import assert_never
 
+from ha.record import dataclass
 from namenode_sim.datanodes.model import AdminState
 
 

@@ -5,9 +5,9 @@ See docs/reference/datanodes.md#hosts-files.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from ha.record import dataclass, field, replace
 from namenode_sim.datanodes.errors import BadHosts
 from namenode_sim.datanodes.membership.admin import SERVICE, Asked, Kind
 from namenode_sim.datanodes.model import DatanodeId

@@ -5,8 +5,8 @@ differ is itself different.  Pure.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ha.record import dataclass
 from namenode_sim.namespace.inode import (
     DirectoryDiff,
     Entry,

@@ -1,7 +1,6 @@
 """What files let go of when they, or snapshots of them, are deleted (FileWithSnapshotFeature)."""
 
-from dataclasses import dataclass, field
-
+from ha.record import dataclass, field
 from namenode_sim.namespace.changes import BlockWatch
 from namenode_sim.namespace.file_numbers import PACKED_BLOCK
 from namenode_sim.namespace.inode import FileDiff, FileHistory, INode, INodeFile

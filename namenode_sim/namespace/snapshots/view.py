@@ -1,8 +1,8 @@
 """Looking into a snapshot: copies of inodes as they were, made as somebody asks for them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from ha.record import dataclass, replace
 from namenode_sim.namespace.file_numbers import PACKED_BLOCK
 from namenode_sim.namespace.inode import Entry, INode, INodeDirectory, INodeFile, INodeSymlink
 from namenode_sim.namespace.snapshots import diffs

@@ -7,7 +7,6 @@ takes one, and the other becomes its standby; and who is killed in between knows
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +17,7 @@ from ha.conf.keys.cluster import FORMAT_LAYOUT
 from ha.conf.keys.namenode import ALLOW_FORMAT
 from ha.conf.own_user import own_user
 from ha.daemon.process import ExitWith
+from ha.record import dataclass
 from hadoop.durable import sync_folder, write_durably
 from hadoop.errors import InUse
 from journal.errors import JournalError

@@ -1,8 +1,8 @@
 """What a preparation finds on its way, and what it may do about it.  Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ha.record import dataclass
 from journal.model import NamespaceInfo
 
 

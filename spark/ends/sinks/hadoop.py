@@ -1,9 +1,9 @@
 """A directory on a Hadoop file system: written elsewhere, then renamed, the digest first."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from ha.record import dataclass
 from namenode_sim.image.files import digest_path
 from spark.ends.hadoop_files import HadoopFileError, HadoopFiles, OpenHadoop
 from spark.ends.sinks.model import Published, SinkFailed, SinkOutcome, SinkRefused

@@ -1,10 +1,10 @@
 """What a sink does with a merged image, and what may become of it."""
 
-from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 from pathlib import Path
 from typing import Protocol
 
+from ha.record import dataclass
 from spark.ends.sources.model import ReportStep, Staged
 
 

@@ -1,7 +1,6 @@
 """Offers a merged image to the NameNodes; the active takes it, or says why not."""
 
 import asyncio
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import assert_never
 
@@ -9,6 +8,7 @@ import structlog
 
 from ha.conf.topology import NameNodeAddress
 from ha.daemon import event_loop
+from ha.record import dataclass, replace
 from journal.model import Epoch, NamespaceInfo, TxId
 from namenode_sim.checkpoint.image_upload import UploadFailed, UploadSuperseded, upload_image
 from namenode_sim.checkpoint.schedule import UploadAnswer

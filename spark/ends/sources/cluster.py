@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from ha.conf.configuration import Configuration
 from ha.conf.keys import namenode as keys_namenode
 from ha.conf.topology import JournalUri, NameNodeAddress, namenodes, nameservice_of, shared_edits
+from ha.record import dataclass
 from ha.rpc.errors import RemoteFault, RpcError
 from ha.service.client import ServiceClient
 from ha.service.errors import ServiceError

@@ -1,9 +1,9 @@
 """An image and edits in local directories: name directories, JournalNodes', or single files."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
+from ha.record import dataclass
 from journal.model import TxId
 from namenode_sim.edits.segment_file import named_range
 from namenode_sim.image.files import check_digest

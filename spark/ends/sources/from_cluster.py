@@ -8,12 +8,12 @@ What is there already and sound is not fetched again, so a second try costs what
 import asyncio
 import re
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
 
 from ha.daemon import event_loop
+from ha.record import dataclass
 from hadoop.directory_lock import DirectoryLock
 from hadoop.durable import rename_durably
 from journal.model import NamespaceInfo, TxId

@@ -4,11 +4,11 @@
 """
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
 
+from ha.record import dataclass
 from journal.model import Segment, TxId
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.edits.segment_file import named_range

@@ -1,10 +1,10 @@
 """What a source hands to a merge: an image and finalized segments on local storage."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from ha.record import dataclass
 from journal.model import Epoch, NamespaceInfo, TxId
 
 ReportStep = Callable[[str], None]

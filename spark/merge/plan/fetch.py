@@ -4,11 +4,11 @@ See docs/reference/checkpoint.md#fetch.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from ha.record import dataclass
 from namenode_sim.image.errors import ImageError
 from spark.engine.outcome import attempt_name
 from spark.image.children import children_of

@@ -4,12 +4,12 @@ See docs/reference/checkpoint.md#look-up.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from ha.record import dataclass
 from namenode_sim.image.errors import ImageError
 from namenode_sim.namespace.inode import ROOT_ID
 from spark.engine.model import Engine

@@ -1,9 +1,9 @@
 """What lies at the places asked about: nothing, a directory, or something else."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from ha.record import dataclass
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from spark.merge.model import Looked, MergePlan
 

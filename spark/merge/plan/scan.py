@@ -5,11 +5,11 @@ driver hears of counts and names.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from ha.record import dataclass
 from spark.engine.outcome import attempt_name
 from spark.image.children import split_numbers
 from spark.image.directories import ODD, Entries, entries, parsed

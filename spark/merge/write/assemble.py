@@ -7,11 +7,11 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from ha.record import dataclass, field
 from namenode_sim.image.codecs import Compressor, compressor
 from namenode_sim.image.container import SUB, ImageWriter
 from namenode_sim.image.errors import ImageError

@@ -4,12 +4,12 @@ See docs/reference/checkpoint.md#directory-entries.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
+from ha.record import dataclass
 from namenode_sim.edits.attributes import delimited
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb

@@ -4,11 +4,11 @@ See docs/reference/checkpoint.md#write.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from ha.record import dataclass
 from namenode_sim.edits.attributes import delimited
 from spark.engine.outcome import attempt_name
 from spark.image.ids import IdSet, load_ids

@@ -1,9 +1,9 @@
 """Parts of a section: what tasks write of a range, or the range itself where nothing changes."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
+from ha.record import dataclass
 from namenode_sim.image.codecs import Compressor, compressor
 from spark.image.ranges import ImageRange
 

@@ -1,12 +1,12 @@
 """Apply what the edits changed to an image: expand, write the parts, assemble them."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 import numpy as np
 
+from ha.record import dataclass
 from namenode_sim.edits.attributes import delimited
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb

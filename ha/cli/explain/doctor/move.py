@@ -6,7 +6,6 @@ See docs/migration.md.
 import asyncio
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from ha.cluster.check_result import Finding, fail, ok, warn
 from ha.conf.configuration import Configuration
@@ -14,6 +13,7 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.keys import journal as keys_journal
 from ha.conf.topology import HostPort, namenodes, shared_edits
 from ha.daemon.http.http_get import http_get
+from ha.record import dataclass, field
 
 PAGE = "docs/migration.md"
 _BEANS = ("NameNodeInfo", "NameNodeStatus")

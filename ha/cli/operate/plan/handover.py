@@ -5,13 +5,13 @@ the ZKFC that carries it out, which knows more.
 """
 
 import dataclasses
-from dataclasses import dataclass
 from typing import Final
 
 from ha.cluster.candidates import Candidate, candidates_of, ranked, until
 from ha.cluster.unreachable import is_unknown
 from ha.cluster.view import ClusterView, NameNodeRow
 from ha.console.result import Code, CommandOutcome, Ending, Reason
+from ha.record import dataclass
 
 _AWAY = ("connecting", "connection lost")
 """What a ZKFC's page says of ZooKeeper while none answers it."""
