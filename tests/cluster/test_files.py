@@ -1,7 +1,6 @@
 """Files on a whole cluster of ours: NameNodes and DataNodes die under clients of all kinds."""
 
 import asyncio
-import hashlib
 import random
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +29,7 @@ from files.write import Writer
 from ha.conf.configuration import load_configuration
 from spark.engine.session import SparkSettings, spark_started
 from tests.clients.environment import run_script
-from tests.local_services import fs_shell, wait_until_whole
+from tests.local_services import wait_until_whole
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
@@ -38,7 +37,6 @@ DATANODES = 3
 FENCED_FILES = 20
 CHANGES = 5
 """How many changes each client makes under each active."""
-SHELL_SECONDS = 120.0
 CALL_SECONDS = 120.0
 SCRIPTS = Path(__file__).parent.parent / "clients"
 
@@ -57,40 +55,6 @@ def stage(shared: Stage) -> Stage:
     """Return the same cluster, healed from what the test before did to it."""
     shared.cluster.heal()
     return shared
-
-
-def shell(stage: Stage, *arguments: str) -> str:
-    """Return what Hadoop's file system shell prints; it must succeed."""
-    done = fs_shell(
-        stage.cluster.conf_dir,
-        *arguments,
-        java=stage.cluster.java,
-        deadline_seconds=SHELL_SECONDS,
-    )
-    assert done.returncode == 0, f"{arguments}: {done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
-def test_the_shell_puts_reads_appends_and_cuts(stage: Stage, tmp_path: Path) -> None:
-    content = random.Random(1).randbytes(1_250_000).hex().encode()
-    local, more, back = tmp_path / "content", tmp_path / "more", tmp_path / "back"
-    local.write_bytes(content)
-    more.write_bytes(b"and more")
-    shell(stage, "-mkdir", "-p", "/shell")
-    shell(stage, "-put", str(local), "/shell/a")
-    shell(stage, "-appendToFile", str(more), "/shell/a")
-    shell(stage, "-get", "/shell/a", str(back))
-    assert (
-        hashlib.sha256(back.read_bytes()).digest() == hashlib.sha256(content + b"and more").digest()
-    )
-    assert shell(stage, "-stat", "%b %r %n", "/shell/a").split() == ["2500008", "3", "a"]
-    assert "MD5-of-0MD5-of-512CRC32C" in shell(stage, "-checksum", "/shell/a")
-    shell(stage, "-truncate", "-w", "1000000", "/shell/a")
-    assert shell(stage, "-stat", "%b", "/shell/a").strip() == "1000000"
-    shell(stage, "-setrep", "-w", "2", "/shell/a")
-    assert shell(stage, "-tail", "/shell/a").encode() == content[1_000_000 - 1024 : 1_000_000]
-    assert shell(stage, "-du", "/shell").split()[0] == "1000000"
-    assert "hdfs://ns1" in shell(stage, "-df", "/")
 
 
 @pytest.mark.row("B31", because="its name says so without the number of the row")

@@ -109,17 +109,26 @@ def test_all_lists_are_those_of_hadoops_shell(ours: OurCluster, tree: str) -> No
     assert not wrong, "\n".join(wrong)
 
 
+def test_hadoops_shell_puts_reads_appends_and_cuts(ours: OurCluster, tmp_path: Path) -> None:
+    content = random.Random(1).randbytes(2_500_000)
+    local, more, back = tmp_path / "content", tmp_path / "more", tmp_path / "back"
+    local.write_bytes(content)
+    more.write_bytes(b"and more")
+    ours.shell("-put", str(local), "/shell")
+    ours.shell("-appendToFile", str(more), "/shell")
+    ours.shell("-get", "/shell", str(back))
+    assert back.read_bytes() == content + b"and more"
+    assert "MD5-of-0MD5-of-512CRC32C" in ours.shell("-checksum", "/shell")
+    ours.shell("-truncate", "-w", "1000000", "/shell")
+    ours.shell("-setrep", "-w", "1", "/shell")
+    assert ours.shell("-stat", "%b %r %n", "/shell").split() == ["1000000", "1", "shell"]
+    assert "hdfs://ns1" in ours.shell("-df", "/")
+
+
 def test_relative_paths_and_the_home_are_hadoops(ours: OurCluster) -> None:
     fs(ours, "mkdir", "-p", "a/b c", "../shared")
-    for words in (
-        ("ls",),
-        ("ls", "."),
-        ("ls", "a"),
-        ("ls", "*"),
-        ("ls", "-R", ".."),
-        ("find", "."),
-    ):
-        assert fs(ours, *words) == ours.shell(f"-{words[0]}", *words[1:]), words
+    for line in ("ls", "ls .", "ls a", "ls *", "ls -R ..", "find ."):
+        assert fs(ours, *line.split()) == ours.shell(*f"-{line}".split()), line
     fs(ours, "rm", "-r", "--skip-trash", "a", "../shared")
 
 
