@@ -94,6 +94,7 @@ async def test_what_changes_or_goes_does_not_stay_in_memory(
     assert (locked(), kept.memory.used, kept.memory.blocks()) == (before, 0, [])
 
 
+@pytest.mark.row("B28")
 async def test_there_is_room_for_whole_pages_up_to_the_limit_and_no_more(kept: Store) -> None:
     for number, size in enumerate((PAGE, PAGE, 1), start=1):
         await finalized(kept, block(number), bytes(size))

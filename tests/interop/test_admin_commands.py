@@ -133,6 +133,7 @@ def test_snapshot_diff_prints_what_changed(ours: OurCluster) -> None:
         assert set(said.splitlines()[1:]) - {""} == wanted
 
 
+@pytest.mark.row("B28")
 @FILES_OF_HADOOP.mark
 def test_hadoop_s_own_cases_of_cacheadmin_pass(ours: OurCluster) -> None:
     """The ids that they expect count on from case to case."""
@@ -161,6 +162,7 @@ def cached_hosts(ours: OurCluster, path: str) -> list[str]:
     return list(block.getCachedHosts())
 
 
+@pytest.mark.row("B28")
 def test_blocks_of_a_directive_are_cached_through_a_failover(
     ours: OurCluster, tmp_path: Path
 ) -> None:
@@ -255,13 +257,15 @@ def nnha(ours: OurCluster, *words: str) -> Ran:
     return Ran(done.returncode, done.stdout or done.stderr)
 
 
+@pytest.mark.row("B30")
 def test_fsck_finds_good_few_and_missing_replicas(ours: OurCluster, tmp_path: Path) -> None:
     (tmp_path / "six").write_text("6 more")
     ours.shell("-mkdir", "-p", "/checked")
     for name, replication in (("good", "1"), ("few", "3")):
         ours.shell("-put", str(tmp_path / "six"), f"/checked/{name}")
         ours.shell("-setrep", replication, f"/checked/{name}")
-    said = ours.well(DFSCK, "/checked", "-files", "-blocks", "-locations")
+    said = ours.well(DFSCK, "/checked", "-files", "-blocks", "-locations", "-storagepolicies")
+    assert f"\nDISK:1(HOT){'2':>25}{'100.0000%':>22}\n" in said
     assert "/checked/good 6 bytes, replicated: replication=1, 1 block(s):  OK\n" in said
     assert "Live_repl=1  [DatanodeInfoWithStorage[127.0.0.1:" in said
     assert "found 1 live replica(s), 0 decommissioned replica(s)" in said

@@ -81,6 +81,7 @@ async def test_files_that_lack_replicas_are_listed_and_all_is_readable(
     ]  # fmt: skip
 
 
+@pytest.mark.row("B30")
 async def test_files_that_cannot_be_read_have_a_code_of_their_own(
     cluster: Cluster, asked: Asked
 ) -> None:

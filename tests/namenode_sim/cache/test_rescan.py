@@ -20,6 +20,7 @@ def stats(files: int, needed: int, cached: int, whole: int) -> CacheDirectiveSta
     )  # fmt: skip
 
 
+@pytest.mark.row("B28")
 @pytest.mark.parametrize("path", ["/d/a", "/d"])
 @pytest.mark.parametrize("replicas", [1, 2, 3])
 async def test_each_block_is_cached_on_as_many_as_the_directive_asks_for(
@@ -35,6 +36,7 @@ async def test_each_block_is_cached_on_as_many_as_the_directive_asks_for(
     assert not any(made.orders(node) for node in made.nodes())
 
 
+@pytest.mark.row("B28")
 async def test_more_than_there_are_replicas_is_cached_as_far_as_it_goes() -> None:
     made, (block_id,) = await prepared(20)
     await made.add("/d/a", replication=4)
@@ -61,6 +63,7 @@ async def test_the_largest_of_several_directives_wins_and_what_is_too_much_goes(
     assert len(made.holding(block_id)) == 1
 
 
+@pytest.mark.row("B28")
 async def test_what_no_directive_needs_goes() -> None:
     made, (one, two) = await prepared(20, 10)
     number = await made.add("/d/a", replication=2)
@@ -200,6 +203,7 @@ async def test_a_datanode_that_cannot_is_not_asked(cause: str) -> None:
     assert asked == ["d2", "d3"]
 
 
+@pytest.mark.row("B28")
 async def test_a_datanode_with_just_enough_room_is_asked() -> None:
     made, (block_id,) = await prepared(20)
     made.node("d1").cache.capacity = 20
@@ -208,6 +212,7 @@ async def test_a_datanode_with_just_enough_room_is_asked() -> None:
     assert block_id in made.node("d1").cache.to_cache
 
 
+@pytest.mark.row("B28")
 async def test_an_order_to_one_that_has_lost_its_replica_is_withdrawn() -> None:
     made, (block_id,) = await prepared(20)
     await made.add("/d/a", replication=3)
@@ -268,6 +273,7 @@ async def test_what_is_being_written_is_not_cached() -> None:
 EXPIRED: Fields = {"expiration": {"millis": 1000, "isRelative": True}}
 
 
+@pytest.mark.row("B28")
 async def test_an_expired_directive_counts_for_nothing() -> None:
     made, (block_id,) = await prepared(20)
     await made.add("/d/a", replication=1, **EXPIRED)

@@ -36,6 +36,9 @@ WHOLE: Fields = {
 }  # fmt: skip
 
 
+@pytest.mark.row(
+    "B28", because="each test of pools, directives and cached blocks is one of its cases"
+)
 async def test_a_pool_is_shown_as_it_was_made() -> None:
     served = serve()
     await pool(served, "p", **WHOLE)
@@ -158,6 +161,7 @@ async def test_within_its_pool_a_directive_changes_without_a_look_at_the_limit()
     await served.call("modifyCacheDirective", info={"id": number, "replication": 9})
 
 
+@pytest.mark.row("B28")
 async def test_a_directive_may_not_live_longer_than_its_pool_allows_now() -> None:
     served = await prepared()
     number = await add(served, "/d/b", "open")
@@ -181,6 +185,7 @@ async def test_to_change_a_directive_takes_both_pools() -> None:
         await served.call("removeCacheDirective", user="carol", id=number)
 
 
+@pytest.mark.row("B28")
 async def test_directives_count_up_and_take_what_their_pool_gives() -> None:
     served = await prepared()
     assert [await add(served, "/d/a", "small"), await add(served, "/none", "open")] == [1, 2]
@@ -214,6 +219,7 @@ async def test_a_directive_needs_what_it_covers(info: Fields, needed: tuple[int,
     assert (entry.stats.filesNeeded, entry.stats.bytesNeeded) == needed
 
 
+@pytest.mark.row("B28")
 async def test_a_limit_holds_to_the_byte_and_gives_way_to_force() -> None:
     served = await prepared()
     await add(served, "/d/b", "small")  # 20 of 100
@@ -250,6 +256,7 @@ async def test_only_what_is_given_changes() -> None:
     assert 0 < before.expiration - LONGEST <= after.expiration - 5000
 
 
+@pytest.mark.row("B28")
 async def test_a_pool_goes_with_its_directives() -> None:
     served = await prepared()
     for name in ("open", "bobs", "open"):
@@ -272,6 +279,7 @@ SHOWN: dict[str, tuple[Fields, int, list[int]]] = {
 }
 
 
+@pytest.mark.row("B28")
 @pytest.mark.parametrize(("wanted", "after", "expected"), SHOWN.values(), ids=SHOWN.keys())
 async def test_directives_are_filtered(wanted: Fields, after: int, expected: list[int]) -> None:
     served = await prepared()
@@ -281,6 +289,7 @@ async def test_directives_are_filtered(wanted: Fields, after: int, expected: lis
     assert [one.info.id for one in shown.elements] == expected
 
 
+@pytest.mark.row("B28")
 @pytest.mark.parametrize(("count", "more"), [(100, False), (101, True)])
 async def test_lists_come_in_pieces(count: int, more: bool) -> None:
     served = serve()

@@ -24,6 +24,7 @@ ACCESS = {
 }
 
 
+@pytest.mark.row("B28")
 @pytest.mark.parametrize("user", ACCESS)
 async def test_a_pool_s_mode_says_who_reads_and_who_writes(user: str) -> None:
     served = await prepared()
@@ -158,6 +159,7 @@ REFUSED: dict[str, tuple[str, Fields, str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.row("B28")
 @pytest.mark.parametrize(
     ("method", "fields", "java_class", "message"), REFUSED.values(), ids=REFUSED.keys()
 )

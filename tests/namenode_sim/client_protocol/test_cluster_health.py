@@ -110,6 +110,7 @@ async def names(served: Served, kind: str) -> list[str]:
     return found
 
 
+@pytest.mark.row("B30")
 async def test_datanodes_by_kind() -> None:
     kept = Kept()
     kept.dies("d2")
@@ -131,6 +132,7 @@ async def test_datanodes_by_kind() -> None:
     assert await names(kept.served, "LIVE") == ["d1", "d3"]
 
 
+@pytest.mark.row("B30")
 async def test_the_include_list_names_dead_datanodes_that_never_came() -> None:
     kept = Kept()
     kept.dies("d2")
@@ -302,6 +304,7 @@ async def test_too_many_at_once_are_refused() -> None:
     assert await kept.stats() == (1, 1, 0, 0)
 
 
+@pytest.mark.row("B30")
 async def test_corrupt_files_are_listed_in_pieces() -> None:
     kept = Kept()
     await kept.served.mkdirs("/a")

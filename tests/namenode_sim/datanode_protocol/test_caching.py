@@ -74,6 +74,7 @@ async def test_a_cache_report_with_news_is_followed_by_a_scan() -> None:
     assert not datanode.node.cache.to_uncache
 
 
+@pytest.mark.row("B28")
 async def test_only_an_active_looks_and_a_new_one_begins_with_what_was_reported() -> None:
     made, datanode = await caching(Clock())
     made.apply(directive(1))
@@ -103,6 +104,7 @@ async def test_a_change_of_the_role_ends_a_scan_and_its_orders() -> None:
     assert not datanode.node.cache.to_cache
 
 
+@pytest.mark.row("B28")
 async def test_nothing_is_looked_through_where_caching_is_off() -> None:
     made = in_memory(rules=replace(RULES, cache=CacheRules(enabled=False)))
     await made.keeper.cache_watch.run()

@@ -190,6 +190,7 @@ def test_more_replicas_than_the_default_are_not_waited_for() -> None:
 RACKS: Final = {"a": "/x", "b": "/x", "c": "/x", "d": "/y", "e": "/y"}
 
 
+@pytest.mark.row("B14")
 def test_the_last_replica_on_a_rack_is_waited_for_while_the_rack_has_others() -> None:
     few = Few("abcde", RACKS)
     few.block("abd", expected=2)

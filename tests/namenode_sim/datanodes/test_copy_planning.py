@@ -32,6 +32,7 @@ def test_nothing_is_ordered_where_no_datanode_has_room() -> None:
     assert few.copies() == {}
 
 
+@pytest.mark.row("B14")
 def test_a_block_that_lacks_only_a_rack_is_not_copied_within_its_rack() -> None:
     few = Few("abcd", {"d": "/other"})
     slot = few.block("ab", expected=2)

@@ -70,6 +70,7 @@ CASES: Final[dict[str, tuple[list[One], Asked, int]]] = {
 }
 
 
+@pytest.mark.row("B14")
 @pytest.mark.parametrize(("replicas", "asked", "goes"), CASES.values(), ids=CASES)
 def test_one_goes(replicas: list[One], asked: Asked, goes: int) -> None:
     candidates = [
@@ -88,6 +89,7 @@ def test_one_goes(replicas: list[One], asked: Asked, goes: int) -> None:
     assert choose_excess(candidates, [StorageType.DISK] * (len(replicas) - 1), hint) == [goes]
 
 
+@pytest.mark.row("B14")
 def test_two_racks_stay_while_many_go() -> None:
     racks = ["r", "r", "s", "t", "t"]
     candidates = [

@@ -115,6 +115,7 @@ def test_nothing_is_copied_in_safe_mode() -> None:
     assert few.copies() == {}
 
 
+@pytest.mark.row("B14")
 def test_a_block_on_one_rack_is_copied_to_another_and_then_leaves_the_first() -> None:
     few = Few("abc", {"c": "/other"})
     slot = few.block("ab", expected=2)

@@ -70,6 +70,7 @@ SPREAD: Final = {
 """The racks, each with two DataNodes, where the block is, expected, and its queue."""
 
 
+@pytest.mark.row("B14")
 @pytest.mark.parametrize(("racks", "on", "expected", "queue"), SPREAD.values(), ids=SPREAD)
 def test_replicas_are_to_stand_on_two_racks_where_there_are_two(
     racks: str, on: str, expected: int, queue: Priority | None

@@ -83,6 +83,7 @@ def test_twenty_thousand_blocks_are_scanned_in_a_turn(row: int, turn: int) -> No
     assert few.state.needed.listed(Priority.MISSING) == [row]
 
 
+@pytest.mark.row("B14")
 def test_all_blocks_are_scanned_when_the_first_datanode_on_a_second_rack_comes() -> None:
     few = Few("ab")
     slot = few.block("ab", expected=2)

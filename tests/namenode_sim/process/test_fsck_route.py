@@ -53,6 +53,7 @@ class Caller:
         return text
 
 
+@pytest.mark.row("B30", because="each test of the report, its codes and lists is one of its cases")
 async def test_the_report_begins_and_ends_as_dfsck_expects_it() -> None:
     async with asking(await test_fsck.site()) as caller:
         text = await caller.text(path="/d", files="1")
@@ -67,6 +68,7 @@ async def test_the_report_begins_and_ends_as_dfsck_expects_it() -> None:
         )
 
 
+@pytest.mark.row("B30")
 @pytest.mark.parametrize("flag", ["move", "delete"])
 async def test_repairs_are_refused_and_change_nothing(flag: str) -> None:
     here = await test_fsck.site()
@@ -180,6 +182,7 @@ async def test_a_name_is_believed_where_rpc_would_believe_it(
         assert (found, wanted in text) == (status, True)
 
 
+@pytest.mark.row("B30")
 async def test_blocks_are_found_by_their_names_by_readers_of_their_files() -> None:
     here = await test_fsck.site()
     name = f"blk_{here.block.blockId}"
@@ -200,6 +203,7 @@ async def test_blocks_are_found_by_their_names_by_readers_of_their_files() -> No
         assert (await caller.ask(ugi="hdfs", blockId="x", form="json"))[0] == 404
 
 
+@pytest.mark.row("B30")
 async def test_missing_blocks_are_listed_page_by_page() -> None:
     here = await test_fsck.site()
     here.served.cluster.blocks.needed.put(
