@@ -24,7 +24,7 @@ from deploy.local.cluster.java import find_java
 from tests import ROOT, TESTDATA
 from tests.campaigns.soak.faults import network
 from tests.interop import upstream_tests
-from tests.interop.hadoop_jars import JarsMissing, server_jar
+from tests.interop.hadoop_jars import DISTCP, SERVER, JarsMissing, jar_of
 
 _PREFIX: Final = "needs "
 _SEPARATOR: Final = ": "
@@ -71,11 +71,11 @@ def _packages(advice: str, *names: str) -> str:
     return f"{', '.join(missing)} cannot be imported ({advice})" if missing else ""
 
 
-def _server_jar() -> str:
+def _jar(artifact: str) -> str:
     if os.environ.get("NNHA_INTEROP") == "1":
         return ""  # somebody asked for it: what is in the way is a failure
     try:
-        server_jar()
+        jar_of(artifact)
     except JarsMissing as missing:
         return str(missing)
     return ""
@@ -139,7 +139,8 @@ def _stranger() -> str:
 
 
 _SSHD: Final = ("sshd", "ssh-keygen", "fuser", "bash")
-HADOOP_SERVER: Final = Need("Hadoop's server jar", _server_jar)
+HADOOP_SERVER: Final = Need("Hadoop's server jar", partial(_jar, SERVER))
+HADOOP_DISTCP: Final = Need("Hadoop's distcp", partial(_jar, DISTCP))
 UPSTREAM_TESTS: Final = Need("Hadoop's own tests", upstream_tests.lacking)
 SSHD: Final = Need("sshd", partial(_commands, "apt-get install openssh-server psmisc", *_SSHD))
 SSH_AGENT: Final = Need(

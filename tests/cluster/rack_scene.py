@@ -82,8 +82,9 @@ def _program(cluster: Cluster, words: Iterable[str]) -> tuple[list[str], dict[st
 
 def listed(cluster: Cluster) -> dict[str, Mapping[str, Any]]:
     """Return the DataNodes as the active knows them; none while there is no active."""
-    found = json.loads(nnha(cluster, "datanodes", "-o", "json").stdout or '{"datanodes": []}')
-    return {one["host"].removesuffix(".local"): one for one in found["datanodes"]}
+    said = nnha(cluster, "datanodes", "-o", "json").stdout
+    found = json.loads(said).get("datanodes", []) if said else []
+    return {one["host"].removesuffix(".local"): one for one in found}
 
 
 def blocks_of(cluster: Cluster) -> Sequence[Block]:

@@ -1,4 +1,4 @@
-"""Finds or fetches the jar with Hadoop's own NameNode, DataNode, oiv and oev.
+"""Finds or fetches the jar with Hadoop's own NameNode, DataNode, oiv and oev, and that of distcp.
 
 ``NNHA_INTEROP=1 python -m tests.interop.hadoop_jars`` fetches it and prints where it is.
 """
@@ -14,9 +14,9 @@ from pathlib import Path
 
 from deploy.local.cluster.java import find_jars
 
-ARTIFACT = "org.apache.hadoop:hadoop-client-minicluster"
+SERVER, DISTCP = "hadoop-client-minicluster", "hadoop-distcp"
 FETCH_SECONDS = 300.0
-"""The jar has 56 MB; Maven may have to fetch its own plugin first."""
+"""The server's jar has 56 MB; Maven may have to fetch its own plugin first."""
 
 ADVICE = (
     "To fetch it once from Maven Central (Maven's own settings apply), run: "
@@ -25,7 +25,7 @@ ADVICE = (
 
 
 class JarsMissing(Exception):
-    """Hadoop's server jar cannot be had here; the message says why, and how to get it."""
+    """A jar of Hadoop's cannot be had here; the message says why, and how to get it."""
 
 
 def hadoop_version() -> str:
@@ -37,7 +37,7 @@ def hadoop_version() -> str:
 
 
 def cache_directory(environ: Mapping[str, str]) -> Path:
-    """Return where the jar is kept between runs, outside the checkout."""
+    """Return where the jars are kept between runs, outside the checkout."""
     if given := environ.get("NNHA_INTEROP_JARS"):
         return Path(given)
     base = environ.get("XDG_CACHE_HOME")
@@ -45,23 +45,32 @@ def cache_directory(environ: Mapping[str, str]) -> Path:
 
 
 def server_jar(environ: Mapping[str, str] | None = None) -> Path:
-    """Return the jar, from the cache; fetch it first where NNHA_INTEROP=1 asks for that.
+    """Return the server's jar; see ``jar_of``."""
+    return jar_of(SERVER, environ)
+
+
+def jar_of(artifact: str, environ: Mapping[str, str] | None = None) -> Path:
+    """Return a jar, from the cache; fetch it first where NNHA_INTEROP=1 asks for that.
 
     Raises:
         JarsMissing: when it is not there and may not, or cannot, be fetched.
     """
     environ = os.environ if environ is None else environ
     version = hadoop_version()
-    jar = cache_directory(environ) / f"hadoop-client-minicluster-{version}.jar"
+    jar = cache_directory(environ) / f"{artifact}-{version}.jar"
     if jar.is_file():
         return jar
     if environ.get("NNHA_INTEROP") != "1":
         raise JarsMissing(f"{jar} is not there. {ADVICE}")
-    _fetch(jar, version, shutil.which("mvn", path=environ.get("PATH", "")))
+    _fetch(
+        jar,
+        f"org.apache.hadoop:{artifact}:{version}",
+        shutil.which("mvn", path=environ.get("PATH", "")),
+    )
     return jar
 
 
-def _fetch(jar: Path, version: str, maven: str | None) -> None:
+def _fetch(jar: Path, wanted: str, maven: str | None) -> None:
     if maven is None:
         raise JarsMissing(f"{jar} is not there, and there is no mvn to fetch it. {ADVICE}")
     jar.parent.mkdir(parents=True, exist_ok=True)
@@ -71,7 +80,7 @@ def _fetch(jar: Path, version: str, maven: str | None) -> None:
             "--quiet",
             "--batch-mode",
             "dependency:copy",
-            f"-Dartifact={ARTIFACT}:{version}",
+            f"-Dartifact={wanted}",
             f"-DoutputDirectory={scratch}",
         ]
         try:
@@ -85,12 +94,12 @@ def _fetch(jar: Path, version: str, maven: str | None) -> None:
             )
         except subprocess.TimeoutExpired:
             raise JarsMissing(
-                f"Maven did not deliver {ARTIFACT}:{version} within {FETCH_SECONDS:.0f} s"
+                f"Maven did not deliver {wanted} within {FETCH_SECONDS:.0f} s"
             ) from None
         fetched = Path(scratch) / jar.name
         if done.returncode != 0 or not fetched.is_file():
             lines = (done.stdout + done.stderr).strip().splitlines() or ["(no output)"]
-            raise JarsMissing(f"Maven could not fetch {ARTIFACT}:{version}: {lines[0]}")
+            raise JarsMissing(f"Maven could not fetch {wanted}: {lines[0]}")
         # Whole, then named: a jar cut short would fail much later, inside the JVM.
         fetched.replace(jar)
 
