@@ -36,6 +36,7 @@ def client_settings(conf: Configuration) -> Settings:
         file_buffer_size=conf.get(keys.BUFFER_SIZE),
         trash_interval_minutes=conf.get(keys.TRASH_INTERVAL),
         listing_limit=listing_limit if listing_limit > 0 else DEFAULT_SETTINGS.listing_limit,
+        batched_listing_limit=conf.get(keys.BATCHED_LISTING_LIMIT),
         min_replication=lowest,
         max_replication=highest,
         min_block_size=conf.get(keys.MIN_BLOCK_SIZE),

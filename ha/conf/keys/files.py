@@ -77,6 +77,9 @@ MAX_XATTR_SIZE = Key(
 LISTING_LIMIT = Key(
     "dfs.ls.limit", whole(), "1000", _G, "entries of one answer; Hadoop's default if not above 0"
 )
+BATCHED_LISTING_LIMIT = Key(
+    "dfs.batched.ls.limit", _int, "100", _G, "the most directories that one call may list"
+)
 SNAPSHOTS_OF_ONE = Key(
     "dfs.namenode.snapshot.max.limit", _count, "65536", _G, "snapshots of one directory"
 )

@@ -1,7 +1,6 @@
 """getBatchedListing: pages over the entries of several directories (FSNamesystem)."""
 
 import hashlib
-from typing import Final
 
 from google.protobuf.message import DecodeError
 
@@ -10,9 +9,6 @@ from hadoop.proto import client_namenode_pb2 as calls
 from namenode_sim.client_protocol.reads.reads import get_listing
 from namenode_sim.client_protocol.words.errors import FsError, not_found
 from namenode_sim.client_protocol.words.model import Scene
-
-MOST_PATHS: Final = 100
-"""The most directories that one call may name, as by default in Hadoop."""
 
 
 def get_batched_listing(
@@ -23,9 +19,9 @@ def get_batched_listing(
     ``startAfter`` is our own key, which the client gives back: the path that the last page ended
     in, and the last name on it; no name for a file or what failed, which is done.
     """
-    paths = request.paths
-    if len(paths) > MOST_PATHS:
-        raise FsError(ILLEGAL_ARGUMENT, f"Too many source paths ({len(paths)} > {MOST_PATHS})")
+    paths, most = request.paths, scene.settings.batched_listing_limit
+    if len(paths) > most:
+        raise FsError(ILLEGAL_ARGUMENT, f"Too many source paths ({len(paths)} > {most})")
     checksum = hashlib.sha256("\0".join(paths).encode("utf-8", "replace")).digest()
     index, after = _position(request.startAfter, checksum)
     answer = calls.GetBatchedListingResponseProto(hasMore=False, startAfter=b"")

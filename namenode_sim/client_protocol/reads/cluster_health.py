@@ -68,6 +68,8 @@ def get_fs_ec_block_group_stats(
         missing_blocks=0,
         blocks_in_future=0,
         pending_deletion_blocks=0,
+        highest_prio_low_redundancy_blocks=0,
+        badly_distributed_blocks=0,
     )
 
 

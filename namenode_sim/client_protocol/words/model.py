@@ -49,6 +49,7 @@ class Settings:
     file_buffer_size: int = 4096
     trash_interval_minutes: int = 0
     listing_limit: int = 1000
+    batched_listing_limit: int = 100
     min_replication: int = 1
     max_replication: int = 512
     min_block_size: int = 1024 * 1024

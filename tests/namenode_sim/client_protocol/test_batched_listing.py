@@ -64,10 +64,11 @@ async def test_a_key_of_other_paths_and_too_many_paths_are_refused() -> None:
     key = (await pages(served, "/d"))[0].startAfter
     with pytest.raises(RemoteFault, match="the key of a listing of other paths"):
         await served.call("getBatchedListing", paths=["/e"], startAfter=key, needLocation=False)
-    with pytest.raises(RemoteFault, match=r"Too many source paths \(101 > 100\)"):
-        await served.call(
-            "getBatchedListing", paths=["/d"] * 101, startAfter=b"", needLocation=False
-        )
+    few = serve(settings=Settings(batched_listing_limit=2))
+    for where, most in ((await prepared(1000), 100), (few, 2)):
+        await pages(where, *["/d"] * most)
+        with pytest.raises(RemoteFault, match=rf"Too many source paths \({most + 1} > {most}\)"):
+            await pages(where, *["/d"] * (most + 1))
 
 
 async def test_the_storage_policy_satisfier_is_off() -> None:

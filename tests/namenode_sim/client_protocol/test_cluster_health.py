@@ -210,6 +210,7 @@ async def test_no_block_group_of_erasure_coding_is_counted() -> None:
     answer = await serve().call("getFsECBlockGroupStats")
     assert isinstance(answer, calls.GetFsECBlockGroupStatsResponseProto)
     assert {number for _, number in answer.ListFields()} == {0}
+    assert len(answer.ListFields()) == len(answer.DESCRIPTOR.fields)  # dfsadmin prints what is set
 
 
 async def test_counts_follow_the_replicas() -> None:

@@ -45,6 +45,7 @@ FIELDS: dict[str, tuple[str, object]] = {
     "fs.trash.interval=60": ("trash_interval_minutes", 60),
     "dfs.ls.limit=7": ("listing_limit", 7),
     "dfs.ls.limit=0": ("listing_limit", 1000),
+    "dfs.batched.ls.limit=7": ("batched_listing_limit", 7),
     "dfs.namenode.replication.min=2": ("min_replication", 2),
     "dfs.replication.max=9": ("max_replication", 9),
     "dfs.namenode.fs-limits.min-block-size=4k": ("min_block_size", 4096),
