@@ -215,6 +215,7 @@ NEEDS: Final = {
     for need in (
         *COMMANDS.values(),
         HADOOP_SERVER,
+        HADOOP_DISTCP,
         UPSTREAM_TESTS,
         SSHD,
         SSH_AGENT,
