@@ -3,7 +3,7 @@
 import random
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -182,9 +182,11 @@ def test_the_balancer_evens_out_while_files_are_written_and_the_active_is_killed
 
 
 def kill_the_active_once_blocks_move(scene: Scene) -> None:
-    wait_until(
-        lambda: scene.blocks(NEWCOMER, "disk") >= 3, what="blocks to move", deadline_seconds=60
-    )
+    kill_the_active_once(scene, lambda: scene.blocks(NEWCOMER, "disk") >= 3)
+
+
+def kill_the_active_once(scene: Scene, some_moved: Callable[[], bool]) -> None:
+    wait_until(some_moved, what="blocks to move", deadline_seconds=60)
     scene.cluster.kill(scene.cluster.wait_for_active())
 
 
@@ -211,6 +213,35 @@ def test_the_mover_puts_a_cold_file_into_the_archive(scene: Scene) -> None:
             lambda asked=asked: words in ours.dfsadmin(*asked),  # type: ignore[misc]
             what="the bandwidth", deadline_seconds=30,
         )  # fmt: skip
+
+
+@pytest.mark.long
+def test_the_mover_goes_on_when_the_active_is_killed(scene: Scene) -> None:
+    ours, files, cluster = scene.ours, scene.files, scene.cluster
+    cluster.heal()
+    data, path = random.Random(6).randbytes(6 * FILE_BYTES), "/colder/file"
+    files.write(path, data)
+    ours.well(STORAGE_POLICY_ADMIN, "-setStoragePolicy", "-path", "/colder", "-policy", "COLD")
+    ours.dfsadmin("-setBalancerBandwidth", str(FILE_BYTES // 2))  # so that the kill comes between
+    left: list[int] = []
+
+    def some_moved() -> bool:
+        left[:] = [types(scene, path).count("DISK")]
+        return left[0] < 6 * REPLICATION
+
+    killer = threading.Thread(target=kill_the_active_once, args=(scene, some_moved))
+    killer.start()
+    try:
+        scene.run(MOVER, "-p", "/colder")
+    finally:
+        killer.join()
+    assert left[0] > 0
+    wait_until(
+        lambda: types(scene, path) == ["ARCHIVE"] * 6 * REPLICATION,
+        what="all replicas in the archive",
+        deadline_seconds=30,
+    )
+    assert files.read(path) == data
 
 
 def types(scene: Scene, path: str) -> list[str]:
