@@ -14,6 +14,7 @@ class Constructions:
 
     def __init__(self) -> None:
         self._by_slot: dict[model.Slot, model.Construction] = {}
+        self._cut_from: dict[int, model.Slot] = {}
 
     def __iter__(self) -> Iterator[model.Slot]:
         return iter(self._by_slot)
@@ -30,7 +31,10 @@ class Constructions:
 
     def end(self, slot: model.Slot) -> model.Construction | None:
         """Forget what was known of a block, which is complete or gone; return it."""
-        return self._by_slot.pop(slot, None)
+        ended = self._by_slot.pop(slot, None)
+        if ended is not None and ended.cut is not None:
+            self._cut_from.pop(ended.cut.source_id, None)
+        return ended
 
     def put(self, slot: model.Slot, location: model.Location) -> None:
         """Note where a replica is; it takes the place of what the storage had."""
@@ -90,6 +94,11 @@ class Constructions:
 
     def cut(self, slot: model.Slot, cut: model.Cut) -> None:
         self._by_slot[slot] = replace(self._by_slot[slot], cut=cut)
+        self._cut_from[cut.source_id] = slot
+
+    def cut_from(self, source_id: int) -> model.Slot | None:
+        """Return the block that a running truncation makes of this one: itself or a copy."""
+        return self._cut_from.get(source_id)
 
     def note_recovery(
         self,

@@ -56,6 +56,7 @@ class BlockState:
         self.cut_block: Final = parts.constructions.cut
         self.note_recovery: Final = parts.constructions.note_recovery
         self._applied = TxId(0)
+        self._awaited: set[model.Slot] = set()
         self._role = model.Role.STANDBY
         self._starting = True
 
@@ -89,8 +90,15 @@ class BlockState:
         self.ids.show(int(ids.max()), int(stamps.max()))
 
     def remove_block(self, slot: model.Slot) -> None:
-        """Forget a block; an active has its replicas deleted."""
+        """Forget a block; an active has its replicas deleted.
+
+        Bad schedule: the last snapshot with a block goes before a truncation has copied the block's
+        beginning. It stays until the copy is complete, or is forgotten.
+        """
         block_id = self._columns.ids[slot]
+        if self._constructions.cut_from(block_id) not in {None, slot}:
+            self._awaited.add(slot)
+            return
         construction = self._constructions.get(slot)
         if self._role is model.Role.ACTIVE:
             for location in () if construction is None else construction.locations:
@@ -102,7 +110,7 @@ class BlockState:
         self._stored.remove_all(slot)
         self.needed.put(slot, None)
         self.rechecks.forget(slot)
-        self._constructions.end(slot)
+        self._end_construction(slot)
         self._index.remove(block_id)
         self._columns.release(slot)
         self.postponed_reports.pop(block_id)
@@ -114,11 +122,19 @@ class BlockState:
         self._tally(slot, 1)
         if stage is not model.Stage.COMPLETE:
             self._constructions.begin(slot)
-        elif (ended := self._constructions.end(slot)) is not None:
+        elif (ended := self._end_construction(slot)) is not None:
             # The replicas that a complete block's writer made may not all be reported yet.
             written = (one.storage for one in ended.locations)
             late = (number for number in written if not self._replicas.holds(slot, number))
             self.rechecks.wait_for(slot, tuple(late))
+
+    def _end_construction(self, slot: model.Slot) -> model.Construction | None:
+        ended = self._constructions.end(slot)
+        source = None if ended is None or ended.cut is None else self.map.find(ended.cut.source_id)
+        if source in self._awaited:
+            self._awaited.discard(source)
+            self.remove_block(source)
+        return ended
 
     def complete_if_committed(self, slot: model.Slot) -> None:
         """Make a committed block complete if it has enough good replicas."""

@@ -127,6 +127,47 @@ async def test_a_block_that_a_snapshot_has_is_copied() -> None:
     assert len(served.cluster.blocks.invalidations) == 0
 
 
+@pytest.mark.parametrize("failover", ["none", "before the snapshot goes", "after it"])
+async def test_the_source_of_a_copy_outlives_its_last_snapshot_until_the_copy_is_made(
+    failover: str,
+) -> None:
+    """The schedule: the snapshot is deleted before a DataNode has led the recovery."""
+    served, disks, (block,) = await file_of(700)
+    state = served.cluster.blocks
+    await served.take_snapshot("/d", "s")
+    assert not await truncate(served, 400)
+    for when in ("before the snapshot goes", "", "after it"):
+        if not when:
+            await served.call("deleteSnapshot", snapshotRoot="/d", snapshotName="s")
+        elif when == failover:
+            disks.take_order(disks.leader())
+            state.demote()
+            state.activate()
+            assert await served.face.release_expired_leases() == 1
+    assert recovering_datanodes.holders(served, block.blockId) == list(NAMES)
+    assert len(state.invalidations) == 0
+    assert await closes(served, disks)
+    assert [one.num_bytes for one in stored(served)] == [400]
+    assert state.map.find(block.blockId) is None
+    assert len(state.invalidations) == len(NAMES)
+
+
+@pytest.mark.parametrize("first", ["/d/f", "s"])
+async def test_with_its_file_and_its_snapshot_a_copy_and_its_source_go(first: str) -> None:
+    served, _, (block,) = await file_of(700)
+    await served.take_snapshot("/d", "s")
+    await truncate(served, 400)
+    for gone in (first, "/d/f" if first == "s" else "s"):
+        if gone == "s":
+            await served.call("deleteSnapshot", snapshotRoot="/d", snapshotName="s")
+        else:
+            await served.call("delete", src=gone, recursive=False)
+    blocks = served.cluster.blocks
+    assert [blocks.map.find(block.blockId + more) for more in (0, 1)] == [None, None]
+    assert len(blocks.invalidations) == len(NAMES)
+    blocks.map.check()
+
+
 async def test_a_block_is_copied_from_damaged_replicas_where_there_are_no_others() -> None:
     served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve(), 1)
     await served.mkdirs("/d")
