@@ -1,7 +1,6 @@
 """The configuration of one cluster: files, overrides and defaults behind typed keys."""
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from functools import partial
 from pathlib import Path
@@ -155,6 +154,9 @@ class Configuration:
             case "user.home":
                 return self.environment.get("HOME", "/")
             case "java.io.tmpdir":
+                # Loaded here: it brings all compressors, and few files name this folder.
+                import tempfile
+
                 return tempfile.gettempdir()
             case _:
                 return self._unexpanded(name)

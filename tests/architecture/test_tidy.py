@@ -87,8 +87,17 @@ def findings(name: str, text: str) -> list[str]:
             found.append(f"{name}: class {node.name} inherits; only errors and protocols may")
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.extend(f"{name}: {node.name}: {odd}" for odd in odd_docstring(node))
+        if isinstance(node, ast.ImportFrom) and _makes_costly_classes(name, node):
+            found.append(f"{name}:{node.lineno}: dataclass is imported from ha.record")
     found.extend(f"{name}:{line}: the word {word!r}" for line, word in riddles(text))
     return found
+
+
+def _makes_costly_classes(name: str, node: ast.ImportFrom) -> bool:
+    """Return whether the product has the standard library compile five methods for each class."""
+    if name.startswith("tests/") or name == "ha/record.py" or node.module != "dataclasses":
+        return False
+    return "dataclass" in {alias.name for alias in node.names}
 
 
 def riddles(text: str) -> Iterator[tuple[int, str]]:

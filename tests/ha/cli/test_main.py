@@ -131,45 +131,6 @@ def test_the_extra_that_is_told_brings_the_module_and_the_base_does_not(
     assert not names & set(entries(derived("")))
 
 
-def test_status_loads_no_metrics() -> None:
-    """Avoid a seventh of what it would import: no command's metrics are read."""
-    said = (
-        "import sys\n"
-        "from ha.cli.main import COMMANDS, _load\n"
-        "_load('status', COMMANDS['status'])\n"
-        "assert 'prometheus_client' not in sys.modules\n"
-    )
-    told = subprocess.run(
-        [sys.executable, "-c", said], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert told.returncode == 0, told.stderr
-
-
-@pytest.mark.parametrize("daemon", ["namenode", "datanode", "journalnode", "zkfc"])
-def test_a_daemon_does_without_what_it_may_never_need(daemon: str) -> None:
-    """Save the memory of each of these while the daemon runs, and the time at each start."""
-    said = (
-        "import sys\n"
-        "from ha.cli.main import COMMANDS, _load\n"
-        f"_load({daemon!r}, COMMANDS[{daemon!r}])\n"
-        "heavy = {'rich', 'pygments', 'aiohttp'}\n"
-        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
-    )
-    subprocess.run([sys.executable, "-c", said], check=True, timeout=60)
-
-
-@pytest.mark.parametrize("command", ["status", "explain", "doctor", "switchover", "history"])
-def test_a_command_that_asks_daemons_loads_no_whole_http_client(command: str) -> None:
-    """Save a third of the command's start."""
-    said = (
-        "import sys\n"
-        "from ha.cli.main import COMMANDS, _load\n"
-        f"_load({command!r}, COMMANDS[{command!r}])\n"
-        "assert 'aiohttp' not in sys.modules\n"
-    )
-    subprocess.run([sys.executable, "-c", said], check=True, timeout=60)
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_loads_structlog_if_it_logs_and_richs_tracebacks_never(command: str) -> None:
     said = (
