@@ -16,13 +16,6 @@ _LEFT_OUT: Final = {
 }  # fmt: skip
 
 
-def _stand_in(name: str) -> ModuleType:
-    """Return a module that has each class that is asked for."""
-    module = ModuleType(name)
-    module.__dict__["__getattr__"] = _any_class
-    return module
-
-
 def _any_class(name: str) -> type:
     if name.startswith("__"):
         raise AttributeError(name)
@@ -33,8 +26,10 @@ def import_lean(library: str) -> None:
     """Import a library of the table, unless it is there; what was left out can be had later."""
     if library in sys.modules:
         return
-    absent = [name for name in _LEFT_OUT[library] if name not in sys.modules]
-    sys.modules.update({name: _stand_in(name) for name in absent})
+    absent = {name: ModuleType(name) for name in _LEFT_OUT[library] if name not in sys.modules}
+    for module in absent.values():
+        vars(module)["__getattr__"] = _any_class
+    sys.modules.update(absent)
     try:
         importlib.import_module(library)
     finally:

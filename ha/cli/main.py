@@ -12,7 +12,7 @@ import click
 from ha.cli.missing import needed_extra
 from ha.console.full_output import report_unwritten_output
 from ha.console.interrupt import interruptible
-from ha.lean_imports import import_lean
+from ha.lean_imports import import_lean, import_protobuf
 from ha.record import dataclass, field
 
 if TYPE_CHECKING:
@@ -197,6 +197,7 @@ def _load(name: str, entry: Entry) -> click.Command:
         import_lean("structlog")
     if entry.counts:
         import_lean("prometheus_client")
+    import_protobuf()
     module_name, _, attribute = entry.place.partition(":")
     # What is loaded stays: a search for garbage in it takes a tenth of the time, and finds little.
     gc.disable()

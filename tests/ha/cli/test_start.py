@@ -56,8 +56,9 @@ DOES_WITHOUT: Final = {
     ),
 }
 OURS: Final = ("datanode", "fencing", "files", "ha", "hadoop", "journal", "namenode_sim")
-MOST_COMPILED: Final = 50
-"""Methods of our dataclasses of which a start already makes instances; it defines up to 450."""
+MOST_COMPILED: Final = 150
+"""Methods of classes of which a start already makes instances, three for one that is frozen; a
+NameNode's start defines 450 classes, of five or six methods each."""
 
 
 @pytest.mark.parametrize("name", DOES_WITHOUT)
@@ -69,10 +70,10 @@ def test_a_start_loads_and_compiles_only_what_it_needs(name: str) -> None:
     )  # fmt: skip
     loaded, compiled = json.loads(told.stdout)
     assert not DOES_WITHOUT[name] & set(loaded), DOES_WITHOUT[name] & set(loaded)
-    by_the_library = [
+    causes = [
         next(caller for caller in callers if caller != "dataclasses")
         for callers in compiled
         if callers[0] == "dataclasses"
     ]
-    assert [one for one in by_the_library if one.partition(".")[0] in OURS] == []
-    assert len([callers for callers in compiled if callers[0] == "ha.record"]) <= MOST_COMPILED
+    assert {one for one in causes if one.partition(".")[0] in OURS} == {"ha.record"}
+    assert causes.count("ha.record") <= MOST_COMPILED
