@@ -41,12 +41,12 @@ class OurCluster:
             configuration.set(key, value)
         return configuration
 
-    def run(self, program: str, *words: str) -> Ran:
+    def run(self, program: str, *words: str, more: Mapping[str, str] | None = None) -> Ran:
         """Run a program below ``org.apache.hadoop`` in the JVM, as its ``main`` would."""
         tool = self.hadoop.hadoop
         for name in program.split("."):
             tool = getattr(tool, name)
-        return self._caught(lambda: tool(self.configuration()).run(self.hadoop.strings(*words)))
+        return self._caught(lambda: tool(self.configuration(more)).run(self.hadoop.strings(*words)))
 
     def run_hidden(self, name: str, *words: str, more: Mapping[str, str] | None = None) -> Ran:
         """Run a program whose class, with its whole name, is not public."""
