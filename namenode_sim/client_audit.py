@@ -101,7 +101,7 @@ class ClientAudit:
 
             return method.begin is not None and method.begin(call, request, heard)
 
-        return replace(method, handle=handle, begin=begin)
+        return replace(method, handle=handle, begin=begin, look=None)
 
     def _lines(
         self, name: str, call: Call, request: Message, answer: object, proto: str

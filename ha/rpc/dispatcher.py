@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 import structlog
@@ -91,12 +92,14 @@ class Dispatcher:
             METERS.of(asked.protocol, asked.method).refused += 1
             connection.answer(refusal)
             return
+        if method.look is not None and self._look(method.look, connection, asked):
+            return
         if method.in_thread is not None and connection.begin_thread(asked):
             return
         self._calls.began(connection.user)
         running = _Running(self, connection, asked, method, self._loop.time())
         try:
-            call, request = running.call(), parse_request(method.request, asked.request)
+            call, request = _call(connection, asked), parse_request(method.request, asked.request)
             if method.begin is not None and method.begin(call, request, running.ended):
                 return
         except Exception as failure:  # noqa: BLE001 - it is reported as the call's outcome
@@ -105,6 +108,25 @@ class Dispatcher:
         task = self._loop.create_task(_handle(method, call, request, running))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    def _look(
+        self,
+        look: Callable[[Call, bytes], bytes | None],
+        connection: ServerConnection,
+        asked: Asked,
+    ) -> bool:
+        """Return whether a call was answered in this turn; what fails fails again, and is said."""
+        began, found = self._loop.time(), None
+        with suppress(Exception):
+            found = look(_call(connection, asked), asked.request)
+        if found is None:
+            return False
+        meters = METERS.of(asked.protocol, asked.method)
+        meters.running += 1  # which ``took`` counts off
+        meters.succeeded += 1
+        meters.took(self._loop.time() - began)
+        connection.answer(encode_success(asked.key, found))
+        return True
 
     def may_begin_thread(self, connection: ServerConnection) -> bool:
         """Return whether a thread of its own may read a connection; ``thread_over`` ends it."""
@@ -190,6 +212,23 @@ class Dispatcher:
             connection.pump()
 
 
+def _call(connection: ServerConnection, asked: Asked) -> Call:
+    """Return the call for its handler."""
+    key, who, caller = asked.key, connection.who, connection.caller
+    return Call(
+        asked.protocol,
+        asked.method,
+        key.client_id,
+        key.call_id,
+        key.retry_count,
+        who.user,
+        who.real_user,
+        connection.host,
+        asked.context,
+        Proof.SIMPLE if caller is None else caller.method,
+    )
+
+
 class _Running:
     """A call that was taken and has not ended."""
 
@@ -213,23 +252,6 @@ class _Running:
         self._meters.running += 1
         self._started_at = started_at
         self._user = connection.user
-
-    def call(self) -> Call:
-        """Return the call for its handler."""
-        asked, who = self._asked, self._connection.who
-        key, caller = asked.key, self._connection.caller
-        return Call(
-            asked.protocol,
-            asked.method,
-            key.client_id,
-            key.call_id,
-            key.retry_count,
-            who.user,
-            who.real_user,
-            self._connection.host,
-            asked.context,
-            Proof.SIMPLE if caller is None else caller.method,
-        )
 
     def ended(self, outcome: Message | Exception) -> None:
         """Answer it."""

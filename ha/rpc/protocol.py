@@ -51,6 +51,10 @@ class Method:
     is in sync.  Where a method has it, a connection whose next call is of this method is read by a
     thread of its own, until another call comes.
 
+    ``look`` answers a call that changes nothing in the turn of the loop that read it: it returns
+    the answer's bytes, or None where the call must go the usual way.  A method that is in an audit
+    has none.
+
     ``action`` names the call in the table of rights where that depends on its request.
     """
 
@@ -59,6 +63,7 @@ class Method:
     begin: Callable[[Call, Any, Ended], bool] | None = None
     in_thread: Callable[[Any], Message] | None = None
     action: Callable[[Any], str] | None = None
+    look: Callable[[Call, bytes], bytes | None] | None = None
 
 
 PROTOCOL_VERSION = 1

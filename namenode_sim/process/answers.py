@@ -7,18 +7,28 @@ docs/reference/namenode.md#certain-answers.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import Protocol
+from typing import Any, Final, Protocol
 
 from google.protobuf.message import Message
 
-from ha.rpc.errors import RemoteFault
-from ha.rpc.protocol import Ended
+from ha.record import dataclass
+from ha.rpc.errors import MalformedFrame, RemoteFault
+from ha.rpc.packets import parse_request
+from ha.rpc.protocol import Call, Ended, Method
 from journal.model import TxId
+from namenode_sim.client_protocol import table
+from namenode_sim.client_protocol.reads import quick
+from namenode_sim.client_protocol.safe_mode import SafeModeAt
 from namenode_sim.client_protocol.words.errors import FsError
+from namenode_sim.client_protocol.words.model import Scene
 from namenode_sim.edits.ops import Op
 from namenode_sim.namespace.namespace import Namespace
+from namenode_sim.process.user_groups import Groups
+
+_LOCATIONS: Final = "getBlockLocations"
 
 
 class EditLog(Protocol):
@@ -30,9 +40,20 @@ class EditLog(Protocol):
 
     def when_durable(self, txid: TxId, done: Callable[[], None]) -> None: ...
 
+    def is_durable(self, txid: TxId) -> bool:
+        """Return whether ``durable`` has nothing to wait for."""
+
     async def confirmed(self, txid: TxId) -> None: ...
 
     def is_confirmed(self) -> bool: ...
+
+
+class Gate(Protocol):
+    """Lets a call in, or raises RemoteFault (StandbyException)."""
+
+    def is_open(self) -> bool: ...
+
+    async def admit(self, method: str, *, writes: bool) -> None: ...
 
 
 class Answers:
@@ -92,3 +113,63 @@ class Answers:
         except RemoteFault as fault:
             outcome = fault
         ended(outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """Reads of one NameNode that are answered in the turn of the loop that read them.
+
+    Most have nothing to wait for, and need nothing of what a call that waits must keep.  See
+    docs/reference/namenode.md#looks.
+    """
+
+    log: EditLog
+    gate: Gate
+    groups: Groups
+    scene: Callable[[Call], Scene]
+    safe_mode: Callable[[], SafeModeAt]
+
+    def added(self, methods: Mapping[str, Method]) -> dict[str, Method]:
+        """Return the methods, those that read with ``look``."""
+        reads: dict[str, Callable[[Scene, Any], Message | None]] = {
+            **table.READS, _LOCATIONS: self._locations,
+        }  # fmt: skip
+        return {
+            name: replace(method, look=partial(self._look, name, method.request, reads[name]))
+            if name in reads
+            else method
+            for name, method in methods.items()
+        }
+
+    def _look(
+        self,
+        name: str,
+        request: type[Message],
+        read: Callable[[Scene, Any], Message | None],
+        call: Call,
+        data: bytes,
+    ) -> bytes | None:
+        """Return the answer, which may be given now; None where the call goes the usual way."""
+        if not (self.gate.is_open() and self.groups.has_learnt(call.user)):
+            return None
+        scene, found = self.scene(call), None
+        if not self.log.is_durable(scene.namespace.last_applied):
+            return None
+        if name == "getFileInfo":
+            found = quick.file_info(scene.namespace, scene.caller, data)
+        if found is None:
+            try:
+                answer = read(scene, parse_request(request, data))
+            except (FsError, RemoteFault, MalformedFrame):
+                return None
+            found = None if answer is None else answer.SerializeToString()
+        # The lease is looked at after the answer was computed: then it was the truth.
+        return found if self.log.is_confirmed() else None
+
+    def _locations(self, scene: Scene, request: Any) -> Message | None:  # noqa: ANN401 - of protobuf
+        plan = table.WRITES[_LOCATIONS].plan(scene, request)
+        if plan.ops:  # it moves the access time
+            return None
+        answer = plan.answer()
+        self.safe_mode().check_located(answer, request.src)
+        return answer

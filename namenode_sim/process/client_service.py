@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from secrets import token_bytes
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 from google.protobuf.message import Message
@@ -40,7 +40,7 @@ from namenode_sim.namespace.inode import INode
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.retry_cache import Remembered, RememberedRefusal, RetryCache, Unchanged
 from namenode_sim.process.admin_service import AdminService, Save
-from namenode_sim.process.answers import Answers, EditLog
+from namenode_sim.process.answers import Answers, EditLog, Gate, Looks
 from namenode_sim.process.balancer_service import BalancerService
 from namenode_sim.process.user_groups import Groups, SystemGroups
 
@@ -57,14 +57,6 @@ MOST_REMEMBERED_CHARACTERS = 400
 
 SUPERGROUP = "supergroup"
 """The default of dfs.permissions.superusergroup."""
-
-
-class Gate(Protocol):
-    """Lets a call in, or raises RemoteFault (StandbyException)."""
-
-    def is_open(self) -> bool: ...
-
-    async def admit(self, method: str, *, writes: bool) -> None: ...
 
 
 def _state_unknown() -> str:
@@ -141,7 +133,8 @@ class ClientService:
             "getSnapshotDiffReportListing": partial(self._in_steps, snapshot_diffs.listing),
         }
         methods |= {name: Method(table.request_of(name), call) for name, call in others.items()}
-        return self.watch(RpcProtocol(CLIENT_PROTOCOL, methods), proto)
+        looks = Looks(self.log, self.gate, self.groups, self.scene, self._safe_mode)
+        return self.watch(RpcProtocol(CLIENT_PROTOCOL, looks.added(methods)), proto)
 
     def admin(self) -> AdminService:
         return AdminService(

@@ -148,6 +148,10 @@ class NameNode:
         else:
             self.edit_log.when_durable(txid, done, self._not_answered)
 
+    def is_durable(self, txid: TxId) -> bool:
+        """Return whether ``durable`` has nothing to wait for."""
+        return self.edit_log is None or txid <= self.edit_log.committed_txid
+
     def _not_answered(self, why: str) -> None:
         log.warning("namenode.call_not_answered", why=why)
 

@@ -77,6 +77,9 @@ class MemoryLog:
         waiting = asyncio.ensure_future(self.held.wait())
         waiting.add_done_callback(lambda _: done())
 
+    def is_durable(self, _: TxId) -> bool:
+        return not self.broken and (self.held is None or self.held.is_set())
+
     def is_confirmed(self) -> bool:
         self.confirmed_reads += not self.superseded
         return not self.superseded
