@@ -95,11 +95,16 @@ def test_a_cluster_in_the_foreground_keeps_its_namespace_and_its_ports(
     """Ended by ``nnha cluster down`` or by Ctrl-C, and brought up again where it was kept."""
     kept = tmp_path / "kept"
     shows: list[set[str]] = []
-    for command in ("-mkdir -p /kept/over/a/restart", "-touchz /kept/file"):
+    where = ("--conf-dir", str(kept / "conf"))
+    for command in ("mkdir -p /kept/over/a/restart", "put - /kept/file"):
         with cluster_up(kept, tmp_path) as owner:
-            made = run("dfs", *command.split(), where=tmp_path, deadline_seconds=COMMAND_SECONDS)
+            made = run(
+                "fs", *command.split(), *where, where=tmp_path, deadline_seconds=COMMAND_SECONDS
+            )
             assert made.returncode == 0, made.stderr
-            listing = run("dfs", "-ls", "-R", "/", where=tmp_path, deadline_seconds=COMMAND_SECONDS)
+            listing = run(
+                "fs", "ls", "-R", "/", *where, where=tmp_path, deadline_seconds=COMMAND_SECONDS
+            )
             shows.append({line.split()[-1] for line in listing.stdout.splitlines()})
             if how == "down":
                 down = run("cluster", "down", where=tmp_path, deadline_seconds=COMMAND_SECONDS)

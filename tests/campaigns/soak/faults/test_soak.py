@@ -1,4 +1,4 @@
-"""Fourteen real faults in CI, and what the soak says where it cannot be played."""
+"""Nine real faults in CI, and what the soak says where it cannot be played."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from tests.campaigns.soak.faults.soak import CANNOT
 from tests.needs import NAMESPACES
 from tests.pytest_report import FAULTS_SURVIVED
 
-FAULTS = 14
+FAULTS = 9
 LONGEST_SECONDS = 3
 SOAK = ("-m", "tests.campaigns.run", "soak", "faults")
 
@@ -48,7 +48,7 @@ def test_faults_lose_nothing_and_no_answer_is_wrong(
     assert facts["files"]["right_bytes"] > 1_000_000
     assert any("datanode" in kind for kind in facts["kinds"])
     assert facts["faults"] + sum(facts["skipped"].values()) == FAULTS
-    assert facts["faults"] >= FAULTS - 5, facts["skipped"]
+    assert facts["faults"] >= FAULTS - 3, facts["skipped"]
     assert facts["epochs"] > FAULTS / 7, "the active was replaced again and again"
     assert facts["answered"] > 10 * FAULTS
     record_property(FAULTS_SURVIVED, facts["faults"])
