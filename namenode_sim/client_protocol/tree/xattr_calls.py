@@ -45,11 +45,11 @@ def _full_name(xattr: XAttr) -> tuple[XAttrNamespace, str]:
 def _may_see(scene: Scene, xattr: XAttr, path: str) -> bool:
     """Return whether the caller sees an attribute by that path (XAttrPermissionFilter).
 
-    All see user's, the superuser sees trusted's, and all see one of security's; raw's are seen by
-    the superuser below /.reserved/raw only, where distcp reads and writes them.
+    All see user's, the superuser sees trusted's, and all see one of security's.  Raw's are seen
+    below /.reserved/raw, where distcp reads them, and ``find`` lets the superuser alone write.
     """
     if xattr.namespace == XAttrNamespace.RAW:
-        return scene.caller.is_super and is_raw(components(path))
+        return is_raw(components(path))
     if xattr.namespace == XAttrNamespace.TRUSTED:
         return scene.caller.is_super
     return (

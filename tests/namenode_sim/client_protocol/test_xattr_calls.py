@@ -357,33 +357,42 @@ async def owned(src: str, mode: int) -> Served:
 
 
 @pytest.mark.parametrize(
-    ("path", "user", "may"),
+    ("path", "user", "reads", "writes"),
     [
-        ("/.reserved/raw/f", "hdfs", True),
-        ("/f", "hdfs", False),
-        ("/.reserved/raw/f", "alice", False),
+        ("/.reserved/raw/f", "hdfs", True, True),
+        ("/f", "hdfs", False, False),
+        ("/.reserved/raw/f", "alice", True, False),
+        ("/.reserved/raw/f", "carol", False, False),
     ],
 )
-async def test_raw_attributes_are_for_the_superuser_below_the_raw_path(
-    path: str, user: str, *, may: bool
+async def test_raw_attributes_are_read_below_the_raw_path_and_written_by_the_superuser(
+    path: str, user: str, *, reads: bool, writes: bool
 ) -> None:
     """``distcp -px`` copies by that path, so that they are kept as they are."""
     served = await prepared()
     await served.call("setOwner", src="/f", username="alice")
+    await served.call("setPermission", src="/f", permission={"perm": 0o600})
     raw = {"namespace": "RAW", "name": "a1", "value": b"1"}
-    calls_made: list[tuple[str, Fields]] = [
-        ("setXAttr", {"src": path, "xAttr": raw, "flag": CREATE}),
-        ("getXAttrs", {"src": path, "xAttrs": [raw]}),
-        ("removeXAttr", {"src": path, "xAttr": raw}),
+    await served.call("setXAttr", src="/.reserved/raw/f", xAttr=raw, flag=CREATE)
+    calls_made: list[tuple[bool, str, Fields]] = [
+        (reads, "getXAttrs", {"src": path, "xAttrs": [raw]}),
+        (writes, "setXAttr", {"src": path, "xAttr": raw, "flag": REPLACE}),
+        (writes, "removeXAttr", {"src": path, "xAttr": raw}),
     ]
-    for method, fields in calls_made:
+    for may, method, fields in calls_made:
         if may:
             await served.call(method, user=user, **fields)
         else:
             with pytest.raises(RemoteFault) as fault:
                 await served.call(method, user=user, **fields)
             assert fault.value.java_class == DENIED
+
+
+async def test_raw_attributes_are_listed_below_the_raw_path_alone() -> None:
+    served = await prepared()
+    raw = {"namespace": "RAW", "name": "a1", "value": b"1"}
     await served.call("setXAttr", src="/.reserved/raw/f", xAttr=raw, flag=CREATE)
-    for listed, names in (("/f", []), ("/.reserved/raw/f", ["a1"])):
-        answer = await served.call("listXAttrs", src=listed)
-        assert [one.name for one in answer.xAttrs] == names  # type: ignore[attr-defined]
+    for user in ("hdfs", "alice"):
+        for listed, names in (("/f", []), ("/.reserved/raw/f", ["a1"])):
+            answer = await served.call("listXAttrs", user=user, src=listed)
+            assert [one.name for one in answer.xAttrs] == names  # type: ignore[attr-defined]
