@@ -258,10 +258,22 @@ def test_a_copied_cut_is_told_with_its_source() -> None:
 
 def test_a_copied_cut_without_its_source_is_not_told() -> None:
     few = Few("a")
+    few.edit(changes.BlockAdded(1, BLOCK, 40, STAMP + 1, 1, complete=False))
+    few.edit(changes.BlockCut(BLOCK, 40, STAMP + 1, SOURCE))
+    assert recovery.begin(few.cluster, BLOCK, RECOVERY_STAMP, TxId(5), few.now) is None
+    assert leave(few) == ()
+
+
+def test_a_source_whose_snapshot_goes_is_told_as_long_as_there_is_its_copy() -> None:
+    few = Few("a")
     copied_cut(few)
     few.edit(changes.BlocksGone((SOURCE,)))
-    few.state.invalidations.clear()
-    assert leave(few) == ()
+    (command,) = leave(few)
+    assert isinstance(command, commands.Recover)
+    assert [one.block_id for one in command.blocks] == [SOURCE]
+    assert few.state.map.find(SOURCE) is not None
+    few.edit(changes.BlocksGone((BLOCK,)))
+    assert few.state.map.find(SOURCE) is None
 
 
 # ---- together ----

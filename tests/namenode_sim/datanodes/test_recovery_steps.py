@@ -82,6 +82,15 @@ def test_of_a_block_that_is_cut_as_a_copy_the_good_replicas_of_its_source_take_p
     few.edit(BlockCut(BLOCK, 40, STAMP + 1, BLOCK - 1))
     assert (who_takes_part(few, slot), recovery.can_be_led(few.cluster, slot)) == ("ab", True)
     few.edit(BlocksGone((BLOCK - 1,)))
+    assert (who_takes_part(few, slot), recovery.can_be_led(few.cluster, slot)) == ("ab", True)
+
+
+def test_of_a_block_that_is_cut_as_a_copy_of_what_is_gone_none_takes_part() -> None:
+    few = Few("ab")
+    few.block("ab", 2, number=BLOCK - 1)
+    slot = being_written(few, {})
+    few.edit(BlocksGone((BLOCK - 1,)))
+    few.edit(BlockCut(BLOCK, 40, STAMP + 1, BLOCK - 1))
     assert (who_takes_part(few, slot), recovery.can_be_led(few.cluster, slot)) == ("", False)
 
 
