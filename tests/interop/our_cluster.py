@@ -78,6 +78,10 @@ class OurCluster:
         assert ran.status == 0, f"{program} {words}: {ran.said}"
         return ran.said
 
+    def close_shared(self) -> None:
+        """Close the file system that programs share, by the name of the cluster alone."""
+        self.hadoop.hadoop.fs.FileSystem.get(self.configuration()).close()
+
     def dfsadmin(self, *words: str) -> str:
         return self.well(DFSADMIN, *words)
 
@@ -101,12 +105,8 @@ def programs_on(cluster: Cluster, hadoop: Hadoop) -> Iterator[OurCluster]:
     cluster of that name may have left it, and after, since the JVM ends 30 s late if it is open.
     """
     ours = OurCluster(cluster, hadoop)
-
-    def close_shared() -> None:
-        hadoop.hadoop.fs.FileSystem.get(ours.configuration()).close()
-
-    close_shared()
+    ours.close_shared()
     try:
         yield ours
     finally:
-        close_shared()
+        ours.close_shared()

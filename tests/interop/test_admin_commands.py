@@ -145,7 +145,9 @@ def test_hadoop_s_own_cases_pass(ours: OurCluster, name: str, every: int) -> Non
     folder = TESTDATA / "upstream-cli"
     names = {"NAMENODE": "hdfs://ns1", "CLITEST_DATA": str(folder), "USERNAME": getuser()}
     cases = cases_in(folder / f"{name}.xml", names)[::every]
-    assert failures(ours, cases).keys() <= {"refreshUserToGroupsMappings"}  # here of two NameNodes
+    # It expects one NameNode; and Hadoop would ask over its connection after these were killed.
+    cases = [case for case in cases if case.description != "refreshUserToGroupsMappings"]
+    assert not failures(ours, cases)
 
 
 def counts(ours: OurCluster, path: str) -> list[str]:
