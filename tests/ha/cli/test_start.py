@@ -39,7 +39,7 @@ LEFT_OUT: Final = {
 """Parts of libraries that nnha does without; ``ha.lean_imports`` sees to it."""
 RARELY_NEEDED: Final = {
     "aiohttp", "cryptography", "difflib", "http.client", "jinja2", "kerberos", "matplotlib",
-    "paramiko", "puresasl", "pyarrow", "pyspark", "rich.traceback", "unittest", "xml.sax", "yaml",
+    "paramiko", "pyarrow", "pyspark", "rich.traceback", "unittest", "xml.sax", "yaml",
 }  # fmt: skip
 """A daemon or a command loads these when it first needs them."""
 OF_TABLES: Final = {"pygments", "rich"}
