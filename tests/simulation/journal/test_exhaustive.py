@@ -19,6 +19,7 @@ PAIRS = Scope(2, symmetric=True, rest=True)
 """Up to the names of the nodes; `./run soak journal --exhaustive pairs` names them all."""
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_two_faults_lose_nothing_whatever_the_second() -> None:
     """Take each 25th fault first, of all kinds; behind it every other."""
