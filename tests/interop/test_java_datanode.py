@@ -219,6 +219,7 @@ async def test_b34_no_replica_is_lost_by_a_deletion_that_takes_long(
 
 
 @JAVA_COMPILER.mark
+@pytest.mark.long  # it shows what Hadoop loses, and why ours waits
 async def test_by_hadoops_rule_the_last_replica_is_lost(hadoop: Hadoop, tmp_path: Path) -> None:
     rules = replace(RULES, draining=DrainRules(check=False))
     async with taken_over(hadoop, tmp_path, rules) as scene:
