@@ -69,6 +69,9 @@ class Member(Protocol):
     def commanded(self, who: NameNodeId, commands: Sequence[Command]) -> None:
         """Handle the commands that a NameNode has sent."""
 
+    def forget_orders(self, who: NameNodeId) -> None:
+        """Drop the commands that a NameNode sent before this registration."""
+
     def learn_keys(self, who: NameNodeId, keys: tokens.ExportedBlockKeysProto) -> None:
         """Take over a NameNode's keys of block tokens, whatever its role."""
 
@@ -186,6 +189,7 @@ class Actor:
         info = await calls.version()
         identity, store = await self._member.join(self.who, namespace_of(info))
         keys = await calls.register(identity)
+        self._member.forget_orders(self.who)
         self._member.learn_keys(self.who, keys)
         self.state, self._registered = "registered", True
         self._report_due = self._cache_report_due = 0.0
@@ -226,13 +230,12 @@ class Actor:
             # A NameNode that asks for this does not know this DataNode: its other commands are not
             # obeyed.
             await self._greet(calls)
+            commands = [one for one in commands if isinstance(one, NewKeys)]
         ordered: list[Command] = []
         for command in commands:
             match command:
                 case NewKeys(keys):
                     self._member.learn_keys(self.who, keys)
-                case Register():
-                    pass
                 case _:
                     ordered.append(command)
         self._member.commanded(self.who, ordered)

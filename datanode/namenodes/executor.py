@@ -102,6 +102,14 @@ class Executor:
             log.info("datanode.orders_of_others_dropped", count=dropped, obeyed=who)
         self._queue = own
 
+    def forget(self, who: NameNodeId) -> None:
+        """Drop what a NameNode has ordered; to be called where this DataNode registers with it.
+
+        Bad schedule: it is another process of that name, as which orders of the one before would be
+        carried out after all replicas were reported.  It counts one of them, and has others go.
+        """
+        self._queue = deque(ordered for ordered in self._queue if ordered[0] != who)
+
     async def run(self) -> None:
         """Carry out queued commands until cancelled; the tasks that it has started end with it."""
         try:

@@ -176,6 +176,10 @@ class DataNode:
         if self._joined is not None and commands:
             self._joined.executor.add(who, commands)
 
+    def forget_orders(self, who: NameNodeId) -> None:
+        if self._joined is not None:
+            self._joined.executor.forget(who)
+
     def learn_keys(self, who: NameNodeId, keys: tokens.ExportedBlockKeysProto) -> None:
         if self._joined is not None:
             self._joined.access.learn(who, keys)

@@ -18,6 +18,30 @@ ONE, TWO = NameNodeId("nn1"), NameNodeId("nn2")
 WHO = Identity("uuid-1", "127.0.0.1", 1, 2, 3, Namespace(77, "CID-1", 1234, POOL.pool))
 
 
+async def test_what_a_namenode_ordered_before_a_registration_is_not_carried_out(
+    tmp_path: Path,
+) -> None:
+    """Bad schedule: it is a new process, has been told of the replica, and has another one go."""
+    kept = await store(volume(tmp_path))
+    earlier, of_another, later = block(0), block(1), block(2)
+    for each in (earlier, of_another, later):
+        await finalized(kept, each, b"bytes")
+    obeyed = [ONE]
+    executor = Executor(kept, WHO, TransferLimits(), obeyed=lambda: obeyed[0], calls=lambda _: None)
+    executor.add(ONE, [Delete(earlier, quietly=False)])
+    executor.forget(TWO)
+    executor.add(TWO, [Delete(of_another, quietly=False)])
+    executor.forget(ONE)
+    executor.add(ONE, [Delete(later, quietly=False)])
+    running = asyncio.create_task(executor.run())
+    await until(lambda: later not in {one.block for one in kept})
+    obeyed[0] = TWO
+    assert {one.block for one in kept} == {earlier, of_another}
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+
+
 @pytest.mark.parametrize(
     ("obeyed", "deleted"),
     [((ONE,), True), ((ONE, TWO), False), ((ONE, TWO, ONE), False)],

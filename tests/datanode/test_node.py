@@ -156,6 +156,18 @@ async def test_the_highest_claim_outlives_a_restart(tmp_path: Path, active: Name
         assert node.status()["obeyed"] == "nn1"
 
 
+async def test_what_comes_with_the_command_to_register_is_not_obeyed(
+    tmp_path: Path, active: NameNode
+) -> None:
+    async with data_node(tmp_path, active) as node:
+        await seen(lambda: node.status()["obeyed"] == "nn1")
+        await write_whole([place(node)], block(), DATA)
+        active.commands = [invalidate(block()), name_nodes.register()]
+        await seen(lambda: len(active.registrations) == 2)
+        await rounds(active)
+        assert node.status()["replicas"] == 1
+
+
 @pytest.mark.row("B29")
 async def test_register_is_done_again_on_command(tmp_path: Path, active: NameNode) -> None:
     async with data_node(tmp_path, active):

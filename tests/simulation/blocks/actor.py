@@ -102,7 +102,9 @@ class Actor:
             keeper.register(registration)
             return keeper.standing().active
 
-        if not await self._call("register", register):
+        active = await self._call("register", register)
+        self._life.forget_orders(self._who)
+        if not active:
             self._queue.clear()  # the report that follows says all of it
         self._report_due, self._registered = 0.0, True
 

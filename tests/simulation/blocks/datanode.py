@@ -181,7 +181,15 @@ class Life:
         """Drop them as the product's executor does; Hadoop's does not: its NameNode waits for its
         queue.
         """
-        for giver, command in [each for each in self.commands if each[0] != who]:
+        self._drop([each for each in self.commands if each[0] != who])
+
+    def forget_orders(self, who: str) -> None:
+        """Drop them where the product's DataNode registers; Hadoop's does not, as above."""
+        if not self.owner.java:
+            self._drop([each for each in self.commands if each[0] == who])
+
+    def _drop(self, orders: list[tuple[str, Command]]) -> None:
+        for giver, command in orders:
             self.commands.remove((giver, command))
             self.owner.watcher.drops(self.owner.name, giver, command)
 

@@ -1,0 +1,69 @@
+"""What an actor has its DataNode do with each registration, and in which order."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from datanode.namenodes.actor import Actor, Rhythm
+from datanode.namenodes.claim import NameNodeId, Said
+from datanode.namenodes.commands import Command
+from datanode.namenodes.identity import Identity, Namespace
+from datanode.namenodes.namenode_client import Condition
+from datanode.replicas.store import Store
+from ha.conf.topology import HostPort
+from hadoop.proto import block_tokens_pb2 as tokens
+from tests.datanode import name_nodes
+from tests.datanode.name_nodes import NameNode, seen
+from tests.datanode.stores import POOL, block, store, volume
+
+WHO = NameNodeId("nn1")
+IDENTITY = Identity("uuid-1", "127.0.0.1", 1, 2, 3, Namespace(77, "CID-1", 1234, POOL.pool))
+
+
+class Noting:
+    """A DataNode that notes what its actor wants."""
+
+    def __init__(self, held: Store, active: NameNode) -> None:
+        self.noted: list[tuple[str, int]] = []
+        self._held, self._active = held, active
+
+    def _note(self, what: str) -> None:
+        self.noted.append((what, len(self._active.registrations)))
+
+    async def join(self, _: NameNodeId, __: Namespace) -> tuple[Identity, Store]:
+        return IDENTITY, self._held
+
+    def condition(self) -> Condition:
+        return Condition((), (), 0, 0)
+
+    async def heard(self, _: NameNodeId, __: Said, ___: int) -> None:
+        return
+
+    def commanded(self, _: NameNodeId, commands: Sequence[Command]) -> None:
+        if commands:
+            self._note("commanded")
+
+    def forget_orders(self, _: NameNodeId) -> None:
+        self._note("forget orders")
+
+    def learn_keys(self, _: NameNodeId, __: tokens.ExportedBlockKeysProto) -> None:
+        return
+
+
+async def test_orders_are_forgotten_with_each_registration_before_the_next_come(
+    tmp_path: Path, active: NameNode
+) -> None:
+    member = Noting(await store(volume(tmp_path)), active)
+    rhythm = Rhythm(0.05, 3600, cache_report_seconds=0.05)
+    actor = Actor(WHO, HostPort("127.0.0.1", active.port), member, rhythm)
+    running = asyncio.create_task(actor.run())
+    await seen(lambda: len(active.heartbeats) > 1)
+    active.commands = [name_nodes.register()]
+    await seen(lambda: len(active.registrations) == 2)
+    active.commands = [name_nodes.invalidate(block())]
+    await seen(lambda: ("commanded", 2) in member.noted)
+    assert member.noted == [("forget orders", 1), ("forget orders", 2), ("commanded", 2)]
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
