@@ -145,12 +145,16 @@ def hear(
             failed.append(storage)
         else:
             storage.held.needs_full_report = True
-    # What is missing may only be late to appear, unless the DataNode says that volumes failed.
-    if heartbeat.failed_volumes > node.failed_volumes:
-        for uuid, storage in node.storages.items():
-            if uuid not in told and storage.state is not model.StorageState.FAILED:
-                storage.state = model.StorageState.FAILED
-                failed.append(storage)
+    # What is missing may only be late to appear, unless the DataNode says that volumes failed; or
+    # it came back from a failure, but by a heartbeat from before, which was late.
+    more_failed = heartbeat.failed_volumes > node.failed_volumes
+    for uuid, storage in node.storages.items():
+        came_back = storage.held.needs_full_report and not storage.held.slots
+        if uuid in told or not (more_failed or came_back):
+            continue
+        if storage.state is not model.StorageState.FAILED:
+            storage.state = model.StorageState.FAILED
+            failed.append(storage)
     node.last_heard, node.broken = now, False
     node.transceivers, node.copies = heartbeat.transceivers, heartbeat.copies
     node.failed_volumes = heartbeat.failed_volumes

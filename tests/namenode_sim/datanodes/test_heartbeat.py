@@ -140,6 +140,26 @@ def test_a_storage_that_is_not_named_has_failed_if_more_volumes_have(
     assert (named.state, unnamed.state) == (NORMAL, then)
 
 
+def test_a_storage_that_came_back_by_a_late_heartbeat_only_has_failed_again() -> None:
+    """Bad schedule: the heartbeat was sent before the DataNode was started without that volume."""
+    cluster, node = datanode("DS-gone", "DS-new")
+    gone, _ = node.storages.values()
+    gone.state = FAILED
+    assert hear(cluster, node, heartbeat("DS-gone"), NOW) == ()
+    assert (gone.state, gone.held.needs_full_report) == (NORMAL, True)
+    assert hear(cluster, node, heartbeat("DS-new"), NOW) == (gone,)
+    assert gone.state is FAILED
+
+
+def test_a_storage_that_has_replicas_and_is_only_late_to_appear_stays() -> None:
+    cluster, node = datanode("DS-late", "DS-named")
+    late, _ = node.storages.values()
+    late.held.needs_full_report = True
+    late.held.slots.append(0)
+    assert hear(cluster, node, heartbeat("DS-named"), NOW) == ()
+    assert late.state is NORMAL
+
+
 def test_sixty_four_storages_are_taken_in_those_included_that_are_known() -> None:
     cluster, node = datanode("DS-known")
     names = [f"DS-{number}" for number in range(64)]
