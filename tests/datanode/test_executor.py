@@ -21,7 +21,7 @@ WHO = Identity("uuid-1", "127.0.0.1", 1, 2, 3, Namespace(77, "CID-1", 1234, POOL
 async def test_what_a_namenode_ordered_before_a_registration_is_not_carried_out(
     tmp_path: Path,
 ) -> None:
-    """Bad schedule: it is a new process, has been told of the replica, and has another one go."""
+    """Bad schedule: it is a new process, counts the replica, and has another one go."""
     kept = await store(volume(tmp_path))
     earlier, of_another, later = block(0), block(1), block(2)
     for each in (earlier, of_another, later):
