@@ -2,6 +2,7 @@
 
 import os
 from contextlib import ExitStack
+from itertools import chain
 
 import pytest
 
@@ -24,7 +25,7 @@ async def test_nothing_acknowledged_is_lost_and_every_file_is_closed() -> None:
 
 
 async def seed_that_shows() -> int | None:
-    for seed in [*SHOWN_BY, *range(MOST_SEEDS)]:
+    for seed in chain(SHOWN_BY, range(MOST_SEEDS)):
         try:
             await run(seed, STEPS)
         except (AssertionError, RemoteFault):
