@@ -86,11 +86,15 @@ def test_it_is_a_dictionary_while_ids_rise_and_after(
 
 
 def taken(inodes: list[INode]) -> tuple[InodeMap, float]:
-    tracemalloc.start()
-    found = InodeMap(inodes)
-    size, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return found, size / len(inodes)
+    """Return a map and its bytes an inode: the least of three, since other threads allocate, too."""
+    sizes = []
+    for _ in range(3):
+        tracemalloc.start()
+        found = InodeMap(inodes)
+        size, _peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        sizes.append(size / len(inodes))
+    return found, min(sizes)
 
 
 def test_an_inode_takes_a_place_of_eight_bytes_as_long_as_a_quarter_of_them_is_taken() -> None:
