@@ -119,8 +119,9 @@ def test_b32_spark_writes_and_reads_a_table_while_the_active_is_killed(
     )
 
     def kill_once_it_writes() -> None:
+        table = stage.client.path("/spark/table")
         wait_until(
-            lambda: "/spark/table" in stage.client.tree("/").directories,
+            lambda: bool(stage.client.on_files(lambda files: files.exists(table))),
             what="Spark to write",
             deadline_seconds=CALL_SECONDS,
         )
