@@ -115,10 +115,13 @@ class Dispatcher:
         connection: ServerConnection,
         asked: Asked,
     ) -> bool:
-        """Return whether a call was answered in this turn; what fails fails again, and is said."""
-        began, found = self._loop.time(), None
-        with suppress(Exception):
+        """Return whether a call was answered in this turn."""
+        began = self._loop.time()
+        try:
             found = look(_call(connection, asked), asked.request)
+        except Exception:  # the caller gets what the usual way finds
+            log.exception("rpc.look_failed", method=asked.method, host=connection.host)
+            return False
         if found is None:
             return False
         meters = METERS.of(asked.protocol, asked.method)

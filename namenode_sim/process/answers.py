@@ -155,14 +155,15 @@ class Looks:
         scene, found = self.scene(call), None
         if not self.log.is_durable(scene.namespace.last_applied):
             return None
-        if name == "getFileInfo":
-            found = quick.file_info(scene.namespace, scene.caller, data)
-        if found is None:
-            try:
-                answer = read(scene, parse_request(request, data))
-            except (FsError, RemoteFault, MalformedFrame):
-                return None
-            found = None if answer is None else answer.SerializeToString()
+        try:
+            asked: Any = parse_request(request, data)
+            if name == "getFileInfo":
+                found = quick.file_info(scene.namespace, scene.caller, asked.src)
+            if found is None:
+                answer = read(scene, asked)
+                found = None if answer is None else answer.SerializeToString()
+        except (FsError, RemoteFault, MalformedFrame):
+            return None  # the usual way finds it again, and answers
         # The lease is looked at after the answer was computed: then it was the truth.
         return found if self.log.is_confirmed() else None
 

@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Final
 
 from ha.rpc.frames import varint
-from hadoop.proto.client_namenode_pb2 import GetFileInfoRequestProto
 from hadoop.proto.hdfs_types_pb2 import FsPermissionProto
 from namenode_sim.client_protocol.words.model import Caller
 from namenode_sim.client_protocol.words.permissions import EXECUTE, allows
@@ -17,6 +16,7 @@ from namenode_sim.namespace.inode import FileTraits, INode, INodeDirectory, INod
 from namenode_sim.namespace.namespace import Namespace
 
 _MOST_KEPT: Final = 4096
+_FIRST_RARE: Final = FileTraits._fields.index("under_construction")
 # The tags of HdfsFileStatusProto's fields, in their order; a path is empty, as the caller knows it.
 _FILE_AND_LENGTH: Final = b"\x08\x02\x12\x00\x18"
 _PERMISSION, _OWNER, _GROUP, _MTIME, _ATIME = b"\x22", b"\x2a", b"\x32", b"\x38", b"\x40"
@@ -25,9 +25,8 @@ _NO_CHILDREN_AND_POLICY: Final = b"\x70\x00\x80\x01"
 _STATUS: Final = b"\x0a"
 
 
-def file_info(namespace: Namespace, caller: Caller, data: bytes) -> bytes | None:
-    """Return the answer to the request in ``data``; None where it goes the usual way."""
-    path = GetFileInfoRequestProto.FromString(data).src
+def file_info(namespace: Namespace, caller: Caller, path: str) -> bytes | None:
+    """Return the answer for a path; None where it goes the usual way."""
     if path[:1] != "/" or path[-1:] == "/" or "//" in path or "/." in path or not path.isascii():
         return None
     node: INode | None = namespace.tree.root
@@ -39,13 +38,13 @@ def file_info(namespace: Namespace, caller: Caller, data: bytes) -> bytes | None
         node = node.children.get(name)
         if node is None:
             return b""
-    if type(node) is not INodeFile:
+    # What is rare must not be kept below: it may hold a past, and other inodes.
+    if type(node) is not INodeFile or any(node.traits[_FIRST_RARE:]) or node.traits.ec_policy_id:
         return None
-    parts = _parts(node.traits)
     number, mtime, atime = PACKED_HEAD.unpack_from(node.numbers)
-    if parts is None or mtime < 0 or atime < 0:
+    if mtime < 0 or atime < 0:
         return None
-    head, tail, policy = parts
+    head, tail, policy = parts_of(node.traits)
     status = b"".join(
         (_FILE_AND_LENGTH, varint(node.length()), head, varint(mtime), _ATIME, varint(atime), tail,
          varint(number), _NO_CHILDREN_AND_POLICY, policy)
@@ -54,13 +53,8 @@ def file_info(namespace: Namespace, caller: Caller, data: bytes) -> bytes | None
 
 
 @lru_cache(_MOST_KEPT)
-def _parts(traits: FileTraits) -> tuple[bytes, bytes, bytes] | None:
-    """Return what of a status depends on these alone; None where one of them is rare."""
-    if (
-        traits.under_construction or traits.acl or traits.xattrs or traits.ec_policy_id
-        or traits.history or traits.reference
-    ):  # fmt: skip
-        return None
+def parts_of(traits: FileTraits) -> tuple[bytes, bytes, bytes]:
+    """Return what of a status depends on these alone."""
     mode = FsPermissionProto(perm=traits.mode).SerializeToString()
     user, group = traits.user.encode(), traits.group.encode()
     head = b"".join(
