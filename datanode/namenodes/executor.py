@@ -97,10 +97,7 @@ class Executor:
         taken.  The second has counted a replica, and had others deleted; an order from the first
         term of the first would delete it after all.
         """
-        own = deque(ordered for ordered in self._queue if ordered[0] == who)
-        if dropped := len(self._queue) - len(own):
-            log.info("datanode.orders_of_others_dropped", count=dropped, obeyed=who)
-        self._queue = own
+        self._keep(lambda giver: giver == who, "orders of others", who)
 
     def forget(self, who: NameNodeId) -> None:
         """Drop what a NameNode has ordered; to be called where this DataNode registers with it.
@@ -108,7 +105,13 @@ class Executor:
         Bad schedule: it is another process of that name, as which orders of the one before would be
         carried out after all replicas were reported.  It counts one of them, and has others go.
         """
-        self._queue = deque(ordered for ordered in self._queue if ordered[0] != who)
+        self._keep(lambda giver: giver != who, "orders before it registered", who)
+
+    def _keep(self, is_kept: Callable[[NameNodeId], bool], dropped: str, who: NameNodeId) -> None:
+        kept = deque(ordered for ordered in self._queue if is_kept(ordered[0]))
+        if count := len(self._queue) - len(kept):
+            log.info("datanode.orders_dropped", what=dropped, count=count, namenode=who)
+        self._queue = kept
 
     async def run(self) -> None:
         """Carry out queued commands until cancelled; the tasks that it has started end with it."""
