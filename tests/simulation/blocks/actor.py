@@ -120,13 +120,20 @@ class Actor:
             failed_volumes=self._owner.failed_volumes,
         )
         wants = self._owner.loop.time() >= self._report_due
+        given: list[Answer] = []
 
         def hear(keeper: Keeper) -> Answer:
             answer = keeper.hear(beat, wants_lease=wants)
             self._owner.watcher.answers(self._who, self._owner.name, answer)
+            given.append(answer)
             return answer
 
-        answer = await self._call("heartbeat", hear)
+        try:
+            answer = await self._call("heartbeat", hear)
+        except BaseException:
+            for command in given[-1].commands if given else ():  # the answer was lost
+                self._owner.watcher.drops(self._owner.name, self._who, command)
+            raise
         assert isinstance(answer, Answer)
         if answer.must_register:
             await self._register()
