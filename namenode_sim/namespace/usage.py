@@ -53,12 +53,19 @@ def storage_policy_of(node: inode.INode) -> int:
     return 0
 
 
-def effective_policy_id(node: inode.INode | None) -> int:
-    """Return the policy set on the inode or on the nearest directory above it; 0 if none is."""
+def effective_policy_id(
+    node: inode.INode | None, *, top: inode.INode | None = None, above_top: int = 0
+) -> int:
+    """Return the policy set on the inode or on the nearest directory above it; 0 if none is.
+
+    ``above_top`` takes the place of what is set above the directory ``top``.
+    """
     while node is not None:
         policy_id = storage_policy_of(node)
         if policy_id:
             return policy_id
+        if node is top:
+            return above_top
         node = node.parent
     return 0
 

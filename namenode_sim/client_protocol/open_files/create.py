@@ -3,7 +3,7 @@
 from hadoop.proto import client_namenode_pb2 as calls
 from namenode_sim.client_protocol.open_files import lease_recovery
 from namenode_sim.client_protocol.open_files.open_files import opened_before
-from namenode_sim.client_protocol.words import errors, new_inodes, paths
+from namenode_sim.client_protocol.words import errors, new_inodes, paths, quotas
 from namenode_sim.client_protocol.words.model import EditPlan, Scene, refused
 from namenode_sim.client_protocol.words.permissions import WRITE, check_ancestor, check_path, find
 from namenode_sim.client_protocol.words.status import erasure_coding_of, status_of
@@ -12,7 +12,8 @@ from namenode_sim.edits.ops import Add, Mkdir
 from namenode_sim.edits.values import Permission
 from namenode_sim.leases.taking import Intent
 from namenode_sim.namespace.inode import INodeDirectory
-from namenode_sim.namespace.usage import effective_policy_id
+from namenode_sim.namespace.snapshots import diffs
+from namenode_sim.namespace.usage import Use, effective_policy_id
 
 CREATE, OVERWRITE, LAZY_PERSIST, SHOULD_REPLICATE = 1, 2, 16, 128
 _REPLICATION = "replication"
@@ -28,10 +29,25 @@ def create(scene: Scene, request: calls.CreateRequestProto) -> EditPlan:
     if route.last is not None and not request.createFlag & OVERWRITE:
         return _refusing(scene, route, request.clientName)
     ids = new_inodes.new_ids(scene)
-    directories = [] if route.last is not None else _missing(scene, ids, route, above)
+    if route.last is None:
+        directories = _missing(scene, ids, route, above)
+    else:
+        directories = []
+        _check_name_held(scene, route, above)
     add = _add(scene, request, route, above, ids.next())
     scene.leases.renew(request.clientName, scene.now)
     return EditPlan((*directories, add), lambda: created(scene, add.path))
+
+
+def _check_name_held(scene: Scene, route: paths.Route, above: INodeDirectory) -> None:
+    """Check that there is a name left for a file whose predecessor a snapshot keeps.
+
+    Both count for the quota of names (FSDirWriteFileOp.addFile checks after the deletion).
+    """
+    assert route.last is not None
+    latest = diffs.latest_snapshot(scene.namespace.tree, route.path)
+    if diffs.in_latest(diffs.entry_of(route.last), latest):
+        quotas.check(scene, above, Use(1))
 
 
 def _refusing(scene: Scene, route: paths.Route, client: str) -> EditPlan:

@@ -93,9 +93,8 @@ def _cut(
         done = calls.TruncateResponseProto(result=True)
         return EditPlan((*taken.ops, edit(None)), lambda: done)
     numbers, block = _new_numbers(scene, route, last)
-    file, kept = as_file(route), taken.blocks[: taken.blocks.index(last)]
     try:
-        quotas.check_change(scene, file, quotas.opened(file, (*kept, block)))
+        _check_room(scene, route, taken.blocks, last, block)
     except FsError as unfit:
         return refused(taken.ops, unfit)
 
@@ -106,6 +105,18 @@ def _cut(
         return calls.TruncateResponseProto(result=False)
 
     return EditPlan((*taken.ops, *numbers, edit(block)), answer)
+
+
+def _check_room(
+    scene: Scene, route: Route, blocks: tuple[Block, ...], last: Block, block: Block
+) -> None:
+    """Check the quotas for a file that is to end with ``block``; raise FsError.
+
+    What snapshots keep of the rest goes on counting.
+    """
+    tree, file, end = scene.namespace.tree, as_file(route), blocks.index(last)
+    held = [one for one in blocks[end:] if keeps_block(tree, route.path, file, one.block_id)]
+    quotas.check_change(scene, file, quotas.opened(file, (*blocks[:end], *held, block)))
 
 
 def _cut_inside(blocks: tuple[Block, ...], length: int) -> Block | None:

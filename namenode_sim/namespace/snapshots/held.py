@@ -31,7 +31,7 @@ def use_below(tree: Tree, top: inode.INode, policy_id: int) -> Use:
     """
     total = tree.usage.of_tree(top, policy_id)
     if tree.has_snapshots:
-        total.add(_held_below(top))
+        total.add(_held_below(top, policy_id))
     return total
 
 
@@ -45,17 +45,19 @@ def use_of(tree: Tree, directory: inode.INodeDirectory) -> Use:
     total.add(tree.usage.of(directory))
     if tree.has_snapshots:
         if directory.id not in tree.usage.held:
-            tree.usage.held[directory.id] = _held_below(directory)
+            policy_id = effective_policy_id(directory.parent)
+            tree.usage.held[directory.id] = _held_below(directory, policy_id)
         total.add(tree.usage.held[directory.id])
     return total
 
 
-def _held_below(top: inode.INode) -> Use:
+def _held_below(top: inode.INode, above_top: int) -> Use:
     total = Use()
     for node in inode.subtree(top):
         for gone in only_in_snapshots(node):
             if isinstance(gone, inode.INodeFile):
-                total.add(use_of_file(gone, effective_policy_id(gone.parent)))
+                policy_id = effective_policy_id(gone.parent, top=top, above_top=above_top)
+                total.add(use_of_file(gone, policy_id))
             else:
                 total.names += 1
     return total

@@ -231,6 +231,20 @@ async def test_what_snapshots_alone_hold_counts() -> None:
     await served.call("rename", src="/out/h", dst="/q/h")
 
 
+async def test_a_file_that_a_snapshot_keeps_takes_a_name_as_its_successor_does() -> None:
+    served = await prepared()
+    await served.take_snapshot("/q", "s")
+    fields: Fields = {"path": "/q", "namespaceQuota": 5, "storagespaceQuota": KEEP}
+    await served.call("setQuota", **fields)
+    before = len(served.log.frames)
+    with pytest.raises(RemoteFault, match="quota=5 file count=6"):
+        await served.create("/q/f", blockSize=BLOCK, createFlag=3)
+    assert len(served.log.frames) == before
+    await served.call("setQuota", **{**fields, "namespaceQuota": 6})
+    await served.create("/q/f", blockSize=BLOCK, createFlag=3)
+    await served.create("/q/f", blockSize=BLOCK, createFlag=3)  # the second is in no snapshot
+
+
 async def test_a_snapshot_that_goes_does_not_have_the_tree_counted_anew() -> None:
     """A walk over millions of files, in the turn of the next call."""
     served = await prepared()
@@ -256,6 +270,32 @@ async def test_what_only_a_snapshot_has_below_a_directory_moves_with_it() -> Non
         await served.call("rename", src="/out/d", dst="/q/d")
     await limit(served, "/q", USED + 12)
     await served.call("rename", src="/out/d", dst="/q/d")
+
+
+async def test_what_only_a_snapshot_has_counts_by_the_policy_of_its_new_place() -> None:
+    served = await prepared()
+    await served.call("setStoragePolicy", src="/out", policyName="ALL_SSD")
+    await datanodes_in_memory.written(served, "/out/d/x", 4)
+    await served.take_snapshot("/out", "s")
+    await served.call("delete", src="/out/d/x", recursive=False)
+    await limit(served, "/q", 1, "SSD")
+    await served.call("rename", src="/out/d", dst="/q/d")
+
+
+@pytest.mark.parametrize("changed", [False, True])
+async def test_a_cut_counts_what_a_snapshot_keeps_of_the_file(changed: bool) -> None:
+    """Whether or not a change since the snapshot has had its blocks noted."""
+    served = await prepared()
+    await served.take_snapshot("/q", "s")
+    if changed:
+        await served.call("setTimes", src="/q/f", mtime=1, atime=1)
+    needed = USED + 3 * BLOCK
+    await limit(served, "/q", needed - 1)
+    cut: Fields = {"src": "/q/f", "newLength": 5, "clientName": "writer"}
+    with pytest.raises(RemoteFault, match=f"consumed = {needed} B"):
+        await served.call("truncate", **cut)
+    await limit(served, "/q", needed)
+    await served.call("truncate", **cut)
 
 
 @pytest.mark.parametrize("kind", [None, "DISK"])
