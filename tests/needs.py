@@ -164,7 +164,16 @@ def _booted() -> str:
     return _commands("apt-get install systemd-container mmdebstrap util-linux", *_BOOT) or _mount()
 
 
+def _huge_pages() -> str:
+    release = tuple(int(part) for part in os.uname().release.split(".")[:2])
+    enabled = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if release < (6, 1) or not enabled.exists() or "[never]" in enabled.read_text():
+        return "the kernel makes no huge pages when it is asked to (Linux 6.1, not 'never')"
+    return ""
+
+
 BOOTED_SYSTEMD: Final = Need("a booted systemd", _booted)
+HUGE_PAGES: Final = Need("huge pages", _huge_pages)
 GIT: Final = Need("a git checkout", _git)
 MOUNT: Final = Need("a file system of its own", _mount)
 OTHER_USER: Final = Need("processes of another user", _stranger)

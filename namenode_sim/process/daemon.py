@@ -30,6 +30,7 @@ from namenode_sim.checkpoint.on_request import SaveOnRequest
 from namenode_sim.client_audit import client_audit
 from namenode_sim.datanode_protocol.keeper import Keeper
 from namenode_sim.datanodes.cluster import Cluster
+from namenode_sim.huge_pages import keep_in_huge_pages
 from namenode_sim.image.load_progress import LoadProgress
 from namenode_sim.metrics import enter_state
 from namenode_sim.namespace.namespace import Namespace
@@ -252,6 +253,7 @@ class _Parts:
         await listeners.serve(faces, page, partial(self._routes, namenode, client_service, keeper))
         duties = _duties(conf, place, namenode, client_service) | keeper.duties()
         duties["last-hour"] = page.hour.run()
+        duties["huge-pages"] = keep_in_huge_pages()
         duties["prepare-http"] = _prepare(listeners)
         duties["tell-systemd"] = notify_when_ready(namenode)
         if checkpoints is not None:

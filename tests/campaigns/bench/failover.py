@@ -1,6 +1,7 @@
 """`./run bench failover`: what each way of losing an active costs, next to Hadoop in one run."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,7 @@ from deploy.local.demo.screen import Screen
 from ha.daemon.logs import configure_logging
 from tests.campaigns.bench import failover_faults, failover_kills, failover_stalls, failover_zkfc
 from tests.campaigns.bench.failover_java import java_rows
+from tests.campaigns.bench.failover_namespaces import namespaces
 from tests.campaigns.bench.failover_world import World
 from tests.campaigns.bench.hadoop_failover import hadoop_rows
 from tests.campaigns.bench.report import Row, publish
@@ -39,9 +41,9 @@ CERTIFIED: Final = (*SECURE, *(name for name in SCENES if name != "hadoop"))
 """With certificates nothing is decided otherwise: the same scenes, with the same bars."""
 
 
-def rows_of(world: World, names: Sequence[str]) -> list[Row]:
+def rows_of(world: World, scenes: Mapping[str, Scene]) -> list[Row]:
     """Return the rows of these scenes; each has its own cluster, and no two run together."""
-    rows = [row for name in names for row in _played(world, name)]
+    rows = [row for name, scene in scenes.items() for row in _played(world, name, scene)]
     record = world.record
     lost, errors = record.lost_writes, len(record.client_errors)
     asked = f"{record.acknowledged} acknowledged"
@@ -52,10 +54,10 @@ def rows_of(world: World, names: Sequence[str]) -> list[Row]:
     ]
 
 
-def _played(world: World, name: str) -> list[Row]:
+def _played(world: World, name: str, scene: Scene) -> list[Row]:
     """Play a scene; one that breaks off says so, and the others have their rows all the same."""
     try:
-        return (SCENES | JAVA | SECURE)[name](world)
+        return scene(world)
     except LocalClusterError as failure:
         world.screen.say(str(failure))
         why = str(failure).splitlines()[0][:200]
@@ -73,6 +75,10 @@ def _played(world: World, name: str) -> list[Row]:
     help="All scenes with certificates; kills and hand-overs also without, for comparison.",
 )
 @click.option("--rounds", default=10, show_default=True, help="Failovers of each kind.")
+@click.option(
+    "--inodes", multiple=True, type=int, help="Kills and hand-overs of so large namespaces only."
+)
+@click.option("--blocks", default=1_000_000, show_default=True, help="With --inodes: of its files.")
 @click.option("--long", "long_run", is_flag=True, help="ZooKeeper is away for ten minutes.")
 @click.option("--stalls", default=1000, show_default=True, help="Stalls of a live active.")
 @click.option("--charts", type=click.Path(path_type=Path), help="Draw a PNG into this folder.")
@@ -83,6 +89,8 @@ def main(
     java: bool,
     secure: bool,
     rounds: int,
+    inodes: tuple[int, ...],
+    blocks: int,
     long_run: bool,
     stalls: int,
     charts: Path | None,
@@ -93,6 +101,8 @@ def main(
         raise click.UsageError("--charts needs matplotlib, which ./run setup installs")
     if java and (only or charts or secure):
         raise click.UsageError("--java has one scene, no certificates and no chart")
+    if inodes and (only or java or charts or secure):
+        raise click.UsageError("--inodes has one scene, no certificates and no chart")
     if secure and charts:
         raise click.UsageError("--secure has no chart; leave out --charts")
     configure_logging("bench", level="error")
@@ -103,7 +113,14 @@ def main(
         stalls=stalls,
         secure=secure,
     )
-    rows = rows_of(world, tuple(JAVA) if java else only or tuple(CERTIFIED if secure else SCENES))
+    scenes = SCENES | SECURE
+    if inodes:
+        scenes = {"namespaces": partial(namespaces, sizes=inodes, blocks=blocks)}
+    elif java:
+        scenes = JAVA
+    else:
+        scenes = {name: scenes[name] for name in only or (CERTIFIED if secure else SCENES)}
+    rows = rows_of(world, scenes)
     for error in world.record.client_errors:
         world.screen.say(error)
     if world.record.switches:

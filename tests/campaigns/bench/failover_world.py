@@ -1,9 +1,10 @@
 """What the scenes of the failover bench share: how a cluster is set up, and what was recorded."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from deploy.local.cluster.cluster import Cluster
 from deploy.local.cluster.places import fresh_directory
 from deploy.local.demo.demo import WARM_UP_WRITES, WRITE_SECONDS
 from deploy.local.demo.screen import Screen
@@ -38,16 +39,23 @@ class World:
 
     @contextmanager
     def stage(
-        self, scene: str, keys: dict[str, str], *, secure: bool | None = None
+        self,
+        scene: str,
+        keys: dict[str, str],
+        *,
+        secure: bool | None = None,
+        ready: Callable[[Cluster], None] = lambda _cluster: None,
     ) -> Iterator[Stage]:
         """Run a cluster with these keys and a writing client; afterwards judge its writes.
 
-        ``secure``: whether it has certificates, if not as the other clusters of this run.
+        ``secure``: whether it has certificates, if not as the other clusters of this run;
+        ``ready`` is called with the cluster before the client's first write.
         """
         self.screen.title(scene)
         secure = self.secure if secure is None else secure
         directory = fresh_directory(f"bench-{scene}")
         with staged(directory, self.screen, keys | BETWEEN_ROUNDS, secure=secure) as stage:
+            ready(stage.cluster)
             workload = stage.workload
             workload.start()
             workload.wait_for_acknowledged(WARM_UP_WRITES, deadline_seconds=WRITE_SECONDS)

@@ -20,8 +20,12 @@ PERMISSION = Permission("alice", "analysts", 0o644)
 CLIENT = "DFSClient_NONMAPREDUCE_-1523678_1"
 
 
-def big_namespace(inodes: int) -> Namespace:
-    """Make directories of files with one block each, as a warehouse has them."""
+def big_namespace(inodes: int, blocks: int | None = None) -> Namespace:
+    """Make directories of files with one block each, as a warehouse has them.
+
+    Where ``blocks`` is given, only that number of files have one.
+    """
+    most = None if blocks is None else FIRST_BLOCK + blocks
     namespace = Namespace.empty("hdfs")
     tree, number, block = namespace.tree, 16386, FIRST_BLOCK
     traits = shared(FileTraits("alice", "analysts", 0o644, 3, 134_217_728))
@@ -31,10 +35,12 @@ def big_namespace(inodes: int) -> Namespace:
         tree.link(tree.root, day)
         number += 1
         for part in range(FILES_PER_DIRECTORY):
-            block += 1
-            blocks = pack_blocks((Block(block, 7_654_321 + number, 1000 + number),))
+            its: tuple[Block, ...] = ()
+            if most is None or block < most:
+                block += 1
+                its = (Block(block, 7_654_321 + number, 1000 + number),)
             name = b"part-%05d-of-00500.parquet" % part
-            numbers = pack_numbers(number, NOW + number, NOW + number + 9, blocks)
+            numbers = pack_numbers(number, NOW + number, NOW + number + 9, pack_blocks(its))
             file = INodeFile(name, numbers, traits)
             tree.link(day, file)
             number += 1
