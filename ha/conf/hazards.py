@@ -44,8 +44,8 @@ class Hazard:
     advice: str
 
 
-def _not_simple(found: str) -> bool:
-    return found.lower() != "simple"
+def _neither_simple_nor_kerberos(found: str) -> bool:
+    return found.lower() not in ("simple", "kerberos")
 
 
 def _not_of_this_machine(mapping: str) -> bool:
@@ -56,7 +56,7 @@ def _not_of_this_machine(mapping: str) -> bool:
 HAZARDS: Final = (
     Hazard(
         keys.AUTHENTICATION,
-        lambda found: found.lower() not in ("simple", "kerberos"),
+        _neither_simple_nor_kerberos,
         EVERY_DAEMON,
         "nnha knows simple and kerberos: it would accept any user name that a caller gives",
         "Set it to simple or kerberos for nnha's daemons",
@@ -72,10 +72,10 @@ HAZARDS: Final = (
     ),
     Hazard(
         keys.HTTP_AUTHENTICATION,
-        _not_simple,
+        _neither_simple_nor_kerberos,
         _SERVERS,
-        "nnha does not authenticate requests for its pages: images and edits would be open",
-        "Let only trusted hosts reach the HTTP ports, and set it to simple for these daemons",
+        "nnha runs no Java class: its pages would not ask for what that class asks",
+        "Set it to simple or kerberos for these daemons; docs/kerberos.md says what each means",
     ),
     Hazard(
         keys.HTTP_POLICY,

@@ -23,6 +23,7 @@ from ha.conf.keys.security import (
     AUDIT_FORMAT,
     AUTHENTICATION,
     AUTHORIZATION,
+    HTTP_AUTHENTICATION,
     SECURITY_MODE,
     SIMPLE_CLIENTS,
     TLS_DIR,
@@ -40,6 +41,7 @@ from ha.security.peer_uid import is_told
 
 if TYPE_CHECKING:
     from ha.security.kerberos.own import OwnKerberos
+    from ha.security.sasl.way import Way
     from ha.security.tls_files import TlsFiles
 
 log = structlog.get_logger()
@@ -57,6 +59,11 @@ OF_PEERS: Final = frozenset(
     key.name for key in BIND_HOSTS if key not in (keys_datanode.HTTP, ZKFC_HTTP)
 )
 """Listeners that other hosts need: not the pages of DataNode and ZKFC, which are for operators."""
+
+_PAGES: Final = frozenset(
+    key.name for key in (keys.NAMENODE_HTTP, keys_journal.HTTP, keys_datanode.HTTP, ZKFC_HTTP)
+)
+NEED_PAGES: Final = frozenset({Daemon.NAMENODE, Daemon.JOURNALNODE})
 
 _BELIEVED: Final = "whoever reaches a port is believed; nothing is encrypted"
 _BY_KERNEL: Final = (
@@ -98,7 +105,10 @@ def check_exposure(
     reachable = [str(door) for door in doors if not is_loopback(door.host)]
     tls = certificates(configuration, _ROLES[daemon])
     own = log_in_as(configuration, daemon)
-    guarded = by_tickets(configuration) if own is not None else frozenset[str]()
+    pages = tickets_on_pages(configuration, daemon, own)
+    guarded = frozenset[str]()
+    if own is not None:
+        guarded = by_tickets(configuration) | (_PAGES if pages is not None else frozenset())
     open_doors = [
         str(door) for door in doors if not is_loopback(door.host) and door.key not in guarded
     ]
@@ -133,6 +143,7 @@ def check_exposure(
         namenodes=_namenodes(configuration),
     )
     let_in_by_lists(access, configuration, own)
+    access.web_way = pages
     return access
 
 
@@ -147,6 +158,46 @@ def let_in_by_lists(
     access.admission = admission(configuration, own)
     if own is not None and own.keytab is not None and access.admission is not None:
         access.ways = (accepting(own, access.admission),)
+
+
+def tickets_on_pages(
+    configuration: Configuration, daemon: Daemon, own: "OwnKerberos | None"
+) -> "Way | None":
+    """Return the way in which requests for pages prove themselves by tickets; None: they cannot.
+
+    A NameNode and a JournalNode, whose images and segments others fetch, do not start without the
+    key of their pages; others go on without tickets there, as Hadoop's need no such key.
+
+    Raises:
+        ConfigurationError: a principal is configured for pages, and there is no key of it; or
+            hadoop.http.authentication.type is kerberos, and nothing else is.
+    """
+    if own is None:
+        if daemon in NEED_PAGES and configuration.get(HTTP_AUTHENTICATION).lower() == "kerberos":
+            raise ConfigurationError(
+                f"{configuration.where(HTTP_AUTHENTICATION)} is kerberos, but "
+                f"{AUTHENTICATION.name} is not: nnha's pages take tickets where its RPC does. Set "
+                "both."
+            )
+        return None
+    from ha.security.kerberos.settings import accepting_on_pages
+
+    conf = _of_this_namenode(configuration, daemon)
+    try:
+        return accepting_on_pages(conf, own, _ROLES[daemon])
+    except ConfigurationError as failure:
+        if daemon in NEED_PAGES:
+            raise
+        log.warning("kerberos.no_key_of_pages", daemon=daemon.value, because=str(failure))
+        return None
+
+
+def _of_this_namenode(configuration: Configuration, daemon: Daemon) -> Configuration:
+    """Return the configuration as a NameNode of this machine, or its ZKFC, has it."""
+    if daemon not in (Daemon.NAMENODE, Daemon.ZKFC):
+        return configuration
+    here = local_namenode(configuration)
+    return configuration.scoped(here.nameservice, here.namenode)
 
 
 def refresh_lists(access: AccessControl | None, configuration: Configuration) -> bool:
@@ -181,10 +232,7 @@ def log_in_as(configuration: Configuration, daemon: Daemon) -> "OwnKerberos | No
     from ha.security.kerberos.own import log_in
     from ha.security.kerberos.settings import daemon_login, login, name_rules
 
-    conf = configuration
-    if daemon in (Daemon.NAMENODE, Daemon.ZKFC):
-        here = local_namenode(configuration)
-        conf = configuration.scoped(here.nameservice, here.namenode)
+    conf = _of_this_namenode(configuration, daemon)
     if daemon in (Daemon.WEB, Daemon.CHECKPOINT):  # they may run where no NameNode's keys are
         own = login(conf, name_rules(conf))
     else:

@@ -90,6 +90,8 @@ class AccessControl:
         )
         self.ways: tuple[Way, ...] = ()
         """How callers of Hadoop RPC may prove themselves; empty: they are not asked to."""
+        self.web_way: Way | None = None
+        """How requests for pages may; None: tickets are nothing to them."""
         self.admission: Admission | None = None
         """Access lists, proxy users and Kerberos names; None: there are none."""
         self._target = target
@@ -180,9 +182,9 @@ class AccessControl:
             self._refused(caller, "rpc", Action(face, "connect"), found.reason, said=user)
         return found
 
-    def not_proven(self, caller: Caller, method: Method, reason: str) -> None:
+    def not_proven(self, caller: Caller, method: Method, reason: str, proto: str = "rpc") -> None:
         """Write down that a caller has tried to prove itself, and why that was nothing."""
-        self._refused(caller, "rpc", Action("sasl", method.value), reason)
+        self._refused(caller, proto, Action("sasl", method.value), reason)
 
     # What they may do.
 

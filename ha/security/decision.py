@@ -130,6 +130,10 @@ def claim(
     other = next((one for one in (user, real_user) if one not in (None, caller.name)), None)
     if other is None:
         return caller
+    if caller.principal:
+        return Denied(
+            f"user {other} is not {caller.name}, whose ticket of {caller.principal} this is"
+        )
     whose = f"is uid {uid_of_user}" if uid_of_user is not None else f"is not {caller.name}"
     return Denied(
         f"user {other} {whose}; the caller is uid {caller.uid}. Call under your own name, "

@@ -8,7 +8,7 @@ from typing import Final
 from aiohttp import web
 
 from ha.daemon.http import foreign_pages
-from ha.daemon.http.page_access import caller_of
+from ha.daemon.http.routes import caller_of
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ACCESS_CONTROL
 from ha.security.access_control import AccessControl
@@ -63,7 +63,7 @@ async def user_of(
         raise refusals.invalid_value("user.name", reason)
     if access is None:
         return named or STATIC_USER, None
-    caller = await access.named(caller_of(access, request.transport))
+    caller = await access.named(caller_of(access, request))
     wanted = named or caller.name or STATIC_USER
     found = access.claimed(caller, wanted, None, CLIENT_PROTOCOL)
     if isinstance(found, Denied):

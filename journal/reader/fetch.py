@@ -8,6 +8,7 @@ from contextlib import aclosing
 
 import aiohttp
 
+from ha.daemon.http.negotiate import prove_ourselves
 from ha.security.caller import Role
 from ha.security.own_tls import context_for, secured
 from journal.errors import StorageFailed, Unavailable
@@ -33,7 +34,12 @@ def http_session(settings: ReaderSettings) -> aiohttp.ClientSession:
         sock_read=settings.http_read_timeout_seconds,
     )
     connector = aiohttp.TCPConnector(ssl=context_for(Role.JOURNALNODE) or True)
-    return aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False)
+    return aiohttp.ClientSession(
+        connector=connector,
+        timeout=timeout,
+        auto_decompress=False,
+        middlewares=(prove_ourselves,),
+    )
 
 
 async def read_segment(

@@ -5,7 +5,8 @@ See docs/reference/namenode.md#image-transfer.
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 from urllib.parse import urlencode
@@ -13,6 +14,7 @@ from urllib.parse import urlencode
 import structlog
 
 from ha.conf.topology import HostPort
+from ha.daemon.http.negotiate import ASKED_BY, NotProven, ticket_for
 from ha.daemon.lazy_import import load_late
 from ha.security.caller import Role
 from ha.security.own_tls import context_for, scheme
@@ -25,6 +27,8 @@ from namenode_sim.transfer.image_request import PATH
 if TYPE_CHECKING:
     import aiohttp
 
+    Answered = tuple[aiohttp.ClientResponse, str]
+
 log = structlog.get_logger()
 
 EPOCH_PARAMETER: Final = "nnhaEpoch"
@@ -33,6 +37,7 @@ REFUSAL_HEADER: Final = "X-Nnha-Refusal"
 """Says in one word why an image is refused, where Hadoop's status code has no word for it."""
 SUPERSEDED: Final = "superseded"
 _CHUNK_BYTES: Final = 256 * 1024
+_NO_HEADERS: Final[Mapping[str, str]] = {}
 _ANSWERS: Final = {
     200: UploadAnswer.ACCEPTED,
     417: UploadAnswer.NOT_ACTIVE,
@@ -76,8 +81,7 @@ async def upload_image(
         UploadFailed: if it was refused for another reason, or the connection failed.
         ImageError, OSError: if our own copy cannot be read.
     """
-    # Loaded here: a standby has an image to send once an hour.
-    await load_late("aiohttp")
+    await load_late("aiohttp")  # here: a standby has an image to send once an hour
     import aiohttp
 
     digest = await asyncio.to_thread(read_digest, image)
@@ -94,9 +98,10 @@ async def upload_image(
         # aiohttp begins to count when the body is out.  Before that, a NameNode that was stopped
         # would be waited for without end: for its word, or for room in its socket.
         async with watch:
-            body = _paced(file, size, bytes_per_second, moved)
-            response, said = await _put(url, _headers(size, digest), body, stall_seconds)
-    except (aiohttp.ClientError, TimeoutError) as failure:
+            put = partial(_put, url, _headers(size, digest), stall_seconds)
+            body = partial(_paced, file, size, bytes_per_second, moved)
+            response, said = await _put_with_ticket(target.host, put, body)
+    except (aiohttp.ClientError, NotProven, TimeoutError) as failure:
         why = str(failure) or type(failure).__name__
         if watch.expired():
             why = f"nothing moved for {stall_seconds:g} s"
@@ -119,9 +124,32 @@ def _headers(size: int, digest: str) -> Mapping[str, str]:
     }
 
 
+async def _put_with_ticket(
+    host: str,
+    put: "Callable[..., Awaitable[Answered]]",
+    body: Callable[[], AsyncGenerator[bytes]],
+) -> "Answered":
+    """Send the request, once more with a ticket where the answer asks for one.
+
+    Of the body nothing was sent then, as it waits for the other side's word.  Raises NotProven.
+    """
+    response, said = await put(body=body())
+    ticket = await ticket_for(host, response.status, response.headers.getall(ASKED_BY, []))
+    if ticket is None:
+        return response, said
+    response, said = await put(body=body(), more=ticket.headers)
+    ticket.check(response.status, response.headers.getall(ASKED_BY, []))
+    return response, said
+
+
 async def _put(
-    url: str, headers: Mapping[str, str], body: AsyncGenerator[bytes], stall_seconds: float
-) -> tuple["aiohttp.ClientResponse", str]:
+    url: str,
+    headers: Mapping[str, str],
+    stall_seconds: float,
+    *,
+    body: AsyncGenerator[bytes],
+    more: Mapping[str, str] = _NO_HEADERS,
+) -> "Answered":
     """Send the request; return the answer and the beginning of its text."""
     import aiohttp
 
@@ -130,7 +158,7 @@ async def _put(
     async with (
         aiohttp.ClientSession(connector=connector, timeout=timeout) as session,
         session.put(
-            url, data=body, headers=headers, expect100=True, allow_redirects=False
+            url, data=body, headers={**headers, **more}, expect100=True, allow_redirects=False
         ) as response,
     ):
         return response, (await response.content.read(500)).decode("utf-8", "replace")

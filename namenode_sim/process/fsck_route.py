@@ -10,7 +10,7 @@ from typing import Final
 
 from aiohttp import web
 
-from ha.daemon.http.page_access import caller_of
+from ha.daemon.http.routes import caller_of
 from ha.record import dataclass, field
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ACCESS_CONTROL, CLIENT_PROTOCOL, FILE_NOT_FOUND
@@ -69,7 +69,7 @@ class FsckRoute:
         named = request.query.get("user.name") or request.query.get("ugi") or ""
         if self.access is None:
             return named or STATIC_USER
-        caller = await self.access.named(caller_of(self.access, request.transport))
+        caller = await self.access.named(caller_of(self.access, request))
         found = self.access.claimed(caller, named or caller.name or STATIC_USER, None, HTTP)
         if isinstance(found, Denied):
             raise web.HTTPForbidden(text=found.reason)

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 import structlog
 
 from ha.conf.topology import HostPort
+from ha.daemon.http.negotiate import NotProven, prove_ourselves
 from ha.daemon.lazy_import import load_late
 from ha.security.caller import Role
 from ha.security.own_tls import context_for, scheme
@@ -75,12 +76,15 @@ async def fetch_image(
     try:
         async with (
             aiohttp.ClientSession(
-                connector=connector, timeout=timeout, auto_decompress=False
+                connector=connector,
+                timeout=timeout,
+                auto_decompress=False,
+                middlewares=(prove_ourselves,),
             ) as session,
             session.get(url, allow_redirects=False) as response,
         ):
             digest = await _receive(response, beside, image_name(txid))
-    except (aiohttp.ClientError, TimeoutError) as failure:
+    except (aiohttp.ClientError, NotProven, TimeoutError) as failure:
         raise FetchFailed(f"{url}: {str(failure) or type(failure).__name__}") from failure
     except FetchFailed as failure:
         raise FetchFailed(f"{url}: {failure}") from failure

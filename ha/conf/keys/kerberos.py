@@ -32,6 +32,28 @@ JOURNALNODE_PRINCIPAL = _text("dfs.journalnode.kerberos.principal", "of JournalN
 JOURNALNODE_KEYTAB = _text("dfs.journalnode.keytab.file", "the keys of a JournalNode")
 DATANODE_PRINCIPAL = _text("dfs.datanode.kerberos.principal", "of DataNodes")
 DATANODE_KEYTAB = _text("dfs.datanode.keytab.file", "the keys of a DataNode")
+WEB_PRINCIPAL = _text(
+    "dfs.web.authentication.kerberos.principal",
+    "of pages, and of those that we ask: HTTP/_HOST, which * means, too; unset: no tickets there",
+)
+WEB_KEYTAB = _text(
+    "dfs.web.authentication.kerberos.keytab", "the keys of pages; unset: the daemon's own keytab"
+)
+NAMENODE_WEB_PRINCIPAL = _text(
+    "dfs.namenode.kerberos.internal.spnego.principal",
+    "of a NameNode's pages, where it is not dfs.web.authentication.kerberos.principal", _NN,
+)  # fmt: skip
+JOURNALNODE_WEB_PRINCIPAL = _text(
+    "dfs.journalnode.kerberos.internal.spnego.principal", "the same of a JournalNode's pages"
+)
+PAGES_PRINCIPAL = Key(
+    "hadoop.http.authentication.kerberos.principal", optional_text, "HTTP/_HOST@LOCALHOST", _G,
+    "of all pages where none of the others is set and hadoop.http.authentication.type is kerberos",
+)  # fmt: skip
+PAGES_KEYTAB = Key(
+    "hadoop.http.authentication.kerberos.keytab", optional_text, "${user.home}/hadoop.keytab", _G,
+    "the keys of that principal",
+)  # fmt: skip
 RPC_PROTECTION = Key(
     "hadoop.rpc.protection", _protections, "authentication", _G,
     "authentication, integrity, privacy; a server offers all of a list, a client takes the first",

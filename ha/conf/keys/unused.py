@@ -12,7 +12,6 @@ _ONE_LOOP = "one event loop serves all calls, and there are no handler threads t
 _NO_SECONDARY = (
     "nnha has no SecondaryNameNode or BackupNode; the standby or `nnha checkpoint run` merges"
 )
-_NO_SPNEGO = "nnha knows no Kerberos over HTTP"
 _OWN_ROLLING = (
     "a standby never asks for a roll: the active ends its segment by itself, every "
     "dfs.ha.log-roll.period"
@@ -56,13 +55,16 @@ _REASONS: Mapping[str, str] = {
         dfs.journalnode.https-address dfs.journalnode.https-bind-host dfs.namenode.https-address
         dfs.namenode.https-bind-host dfs.namenode.secondary.https-address
         hadoop.ssl.enabled.protocols hadoop.ssl.require.client.cert""",
-    "nnha's pages have no filters; its daemons do not start with another "
-    "hadoop.http.authentication.type than simple": "hadoop.http.filter.initializers",
+    "nnha's pages have no filters: which of them take tickets is said by the principal that they "
+    "have (dfs.web.authentication.kerberos.principal)": "hadoop.http.filter.initializers",
     "nnha's pages have no users: they are read-only": "hadoop.http.staticuser.user",
-    _NO_SPNEGO: """
-        dfs.journalnode.kerberos.internal.spnego.principal
-        dfs.namenode.kerberos.internal.spnego.principal
-        dfs.web.authentication.kerberos.keytab dfs.web.authentication.kerberos.principal""",
+    "each request is proved anew; the cookie hadoop.auth is for the next request of Java's "
+    "clients, ends after a minute, and is signed with a secret that no other process knows": """
+        hadoop.http.authentication.cookie.domain hadoop.http.authentication.cookie.persistent
+        hadoop.http.authentication.signature.secret.file
+        hadoop.http.authentication.token.validity""",
+    "no page of nnha is for a caller only because it says a name": """
+        hadoop.http.authentication.simple.anonymous.allowed""",
     "nnha reads passwords from the files that its own keys name with @": """
         hadoop.security.credential.provider.path""",
     "nnha.audit.client is always written by a thread of its own": """

@@ -6,10 +6,6 @@ such one comes: it takes 11 MB, and most daemons are asked for nothing but their
 """
 
 import asyncio
-import io
-import sys
-import threading
-import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from email.utils import formatdate
@@ -27,9 +23,11 @@ from ha.daemon.door.origin import Origin, Share, origin_of_ends
 from ha.daemon.door.places import Standing
 from ha.daemon.facts import own_facts
 from ha.daemon.http.connection_table import HttpConnectionTable
-from ha.daemon.http.page_access import Headers, PageAccess
-from ha.daemon.http.pages import METHODS, Page, PageAnswer, json_answer, text_answer
+from ha.daemon.http.page_access import PageAccess
+from ha.daemon.http.pages import METHODS, Headers, Page, PageAnswer, json_answer
 from ha.daemon.http.probes import RoleSeen, probe_pages
+from ha.daemon.http.proof import FIRST, Proof
+from ha.daemon.http.stacks import stacks_page
 from ha.daemon.http.stalled_readers import Reader
 from ha.daemon.lazy_import import load_late
 from ha.daemon.listening import Listener, listen
@@ -199,7 +197,7 @@ class _Connection(asyncio.Protocol):
         self._pages = pages
         self._register = register
         self._whole_server = whole_server
-        self._handing_on: asyncio.Task[None] | None = None
+        self._working: asyncio.Task[None] | None = None
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES)
         self._request: h11.Request | None = None
         self._received = b""
@@ -227,23 +225,43 @@ class _Connection(asyncio.Protocol):
         if len(self._received) > MAX_HEAD_BYTES and self._head_bytes() > MAX_HEAD_BYTES:
             self._say(_TOO_LARGE, "GET")
             return
+        asked = Headers((self._request or _UNREADABLE).headers)
+        proofs = self._access.proofs
+        if proofs.shows_any(asked):
+            self._abort_after(HEAD_SECONDS)
+            self._transport.pause_reading()
+            self._working = asyncio.create_task(self._prove(request, asked), name="HTTP proof")
+        else:
+            self._go_on(request, asked, Proof(proofs.caller(self._transport)))
+
+    async def _prove(self, request: h11.Request | None, asked: Headers) -> None:
+        method = (self._request or _UNREADABLE).method.decode("ascii")
+        proof = await self._access.proofs.of(self._transport, method, asked)
+        self._patience.cancel()
+        if not self._transport.is_closing():
+            self._go_on(request, asked, proof)
+
+    def _go_on(self, request: h11.Request | None, asked: Headers, proof: Proof) -> None:
+        """Answer a request, or hand it on; None: it is none that is answered here."""
         path, _, query = request.target.decode("ascii").partition("?") if request else ("", "", "")
         page = self._pages.get(path)
         if request is not None and page is not None:
             method = request.method.decode("ascii")
-            self._say(self._answer(method, path, page, query, Headers(request.headers)), method)
+            self._say(self._answer(method, path, page, query, asked, proof), method)
             return
-        asked = self._request or _UNREADABLE
-        method = asked.method.decode("ascii")
-        path = asked.target.decode("latin-1").partition("?")[0]
+        whole = self._request or _UNREADABLE
+        method = whole.method.decode("ascii")
+        path = whole.target.decode("latin-1").partition("?")[0]
         if request is not None:  # nothing follows that would have to be read
-            answer = self._access.turned_away(self._transport, method, path, Headers(asked.headers))
+            answer = self._access.turned_away(proof, method, path, asked)
             if answer is not None:
                 self._say(answer, method)
                 return
         self._transport.pause_reading()
-        standing = self._access.standing(self._transport, method, path)
-        self._handing_on = asyncio.create_task(self._hand_on(standing), name="HTTP hand-over")
+        standing = self._access.standing(proof, method, path)
+        self._working = asyncio.create_task(
+            self._hand_on(standing, asked, proof), name="HTTP hand-over"
+        )
 
     def _head_bytes(self) -> int:
         end = self._received.find(b"\r\n\r\n", 0, MAX_HEAD_BYTES + 4)
@@ -270,12 +288,14 @@ class _Connection(asyncio.Protocol):
         is_plain = is_whole and request.method in _PLAIN_METHODS
         return request if is_plain and not self._http.trailing_data[0] else None
 
-    def _answer(self, method: str, path: str, page: Page, query: str, asked: Headers) -> PageAnswer:
+    def _answer(
+        self, method: str, path: str, page: Page, query: str, asked: Headers, proof: Proof
+    ) -> PageAnswer:
         try:
-            refusal = self._access.refusal(self._transport, method, path, asked)
+            refusal = self._access.refusal(proof, method, path, asked)
             if refusal is not None:
                 return refusal
-            return self._access.shown(self._transport, page(query))
+            return self._access.shown(proof, page(query))
         except Exception:
             log.exception("http.page_failed", page=path, peer=self.host)
             return PageAnswer(HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain", b"")
@@ -286,15 +306,15 @@ class _Connection(asyncio.Protocol):
 
     def abort(self) -> None:
         """Close it, whatever was said."""
-        if self._handing_on is not None:
-            self._handing_on.cancel()
+        if self._working is not None:
+            self._working.cancel()
         self._transport.abort()
 
     def _abort_after(self, seconds: float) -> None:
         self._patience.cancel()
         self._patience = asyncio.get_running_loop().call_later(seconds, self.abort)
 
-    async def _hand_on(self, standing: Standing) -> None:
+    async def _hand_on(self, standing: Standing, asked: Headers, proof: Proof) -> None:
         try:
             protocol = await self._whole_server()
         except Exception:
@@ -306,6 +326,7 @@ class _Connection(asyncio.Protocol):
         if not self._register.hand_on(self, self._transport, standing):
             self._say(_FULL, "GET")
             return
+        FIRST.set([(asked, proof)])  # for the task that serves this connection
         Reader(self._transport, self._silence_seconds)
         self._transport.set_protocol(protocol)
         protocol.connection_made(self._transport)
@@ -347,40 +368,3 @@ def _framed(answer: PageAnswer, method: str) -> bytes:
 
 def _metrics() -> PageAnswer:
     return PageAnswer(HTTPStatus.OK, CONTENT_TYPE_LATEST, generate_latest(REGISTRY))
-
-
-MOST_TASKS: Final = 1000
-"""A page for people, not a dump of a hundred thousand waiting calls."""
-
-
-def stacks_page() -> PageAnswer:
-    """Return the stacks of all threads, then of the event loop's tasks."""
-    return text_answer(stacks())
-
-
-def stacks() -> str:
-    """Return the text of the page; must be called on the event loop."""
-    names = {thread.ident: thread.name for thread in threading.enumerate()}
-    text = io.StringIO()
-    text.write(f"{len(names)} threads\n")
-    for ident, frame in sys._current_frames().items():
-        text.write(f'\nThread "{names.get(ident, "?")}" {ident}:\n')
-        text.writelines(traceback.format_stack(frame))
-    tasks = sorted(asyncio.all_tasks(), key=asyncio.Task.get_name)
-    text.write(f"\n{len(tasks)} tasks\n")
-    for task in tasks[:MOST_TASKS]:
-        text.write("\n")
-        text.write(_stack_of(task))
-    if len(tasks) > MOST_TASKS:
-        text.write(f"\nand {len(tasks) - MOST_TASKS} more\n")
-    return text.getvalue()
-
-
-def _stack_of(task: asyncio.Task[object]) -> str:
-    text = io.StringIO()
-    try:
-        task.print_stack(file=text)
-    except TypeError:
-        # gRPC's coroutines are compiled: linecache has nothing where it expects their lines.
-        return f"{task!r}\n"
-    return text.getvalue()

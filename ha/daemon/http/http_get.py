@@ -2,13 +2,14 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
 import h11
 
 from ha.conf.topology import HostPort
+from ha.daemon.http.negotiate import ASKED_BY, ticket_for
 from ha.record import dataclass
 from ha.security.caller import Role
 from ha.security.own_tls import context_for, falls_back
@@ -26,6 +27,11 @@ class HttpAnswer:
     reason: str
     headers: Mapping[str, str]
     body: bytes
+
+    @property
+    def challenges(self) -> Sequence[str]:
+        """How the server wants its caller to prove itself, or what proves the server."""
+        return [value for name, value in self.headers.items() if name == ASKED_BY.lower()]
 
 
 async def http_get(
@@ -49,9 +55,29 @@ async def http_get(
         OSError: nothing listens, or the connection broke before the end of the answer.
         ValueError: the answer is no HTTP or too long, or the address cannot be one.
     """
+    async with asyncio.timeout(deadline_seconds):
+        answer = await _get(address, target, most_bytes, {}, cut=cut, role=role)
+        ticket = await ticket_for(address.host, answer.status, answer.challenges)
+        if ticket is None:
+            return answer
+        answer = await _get(address, target, most_bytes, ticket.headers, cut=cut, role=role)
+        ticket.check(answer.status, answer.challenges)
+        return answer
+
+
+async def _get(
+    address: HostPort,
+    target: str,
+    most_bytes: int,
+    more: Mapping[str, str],
+    *,
+    cut: bool,
+    role: Role | None,
+) -> HttpAnswer:
     connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD_BYTES)
-    async with asyncio.timeout(deadline_seconds), _connected(address, role) as (reader, writer):
-        headers = {"Host": str(address), "Accept-Encoding": "identity", "Connection": "close"}
+    async with _connected(address, role) as (reader, writer):
+        own = {"Host": str(address), "Accept-Encoding": "identity", "Connection": "close"}
+        headers = {**own, **more}
         try:
             request = h11.Request(method="GET", target=target, headers=list(headers.items()))
             writer.write(connection.send(request) or b"")

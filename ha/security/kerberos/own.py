@@ -8,11 +8,12 @@ from typing import Final
 from ha.conf.own_user import call_as
 from ha.record import dataclass, field, replace
 from ha.security.caller import Role
-from ha.security.kerberos.admission import ServicePrincipal, is_address
+from ha.security.kerberos.admission import HOST, ServicePrincipal, is_address
 from ha.security.kerberos.auth_to_local import NameRules, NoShortName
 from ha.security.sasl import gss
 from ha.security.sasl.kerberos import KerberosInitiator
 from ha.security.sasl.mechanism import Protection, SaslFailure
+from ha.security.sasl.spnego import SpnegoInitiator
 
 RENEWED_AT: Final = 0.8  # of the life of tickets
 
@@ -28,6 +29,7 @@ class OwnKerberos:
     services: tuple[ServicePrincipal, ...]
     pattern: str = ""
     data_wanted: tuple[Protection, ...] = ()  # to DataNodes; empty: no handshake there
+    web: str = ""  # the principal of pages, with _HOST; empty: they are asked without tickets
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _tickets: gss.Credentials | None = None
     _renewed_at: float = 0.0
@@ -103,6 +105,10 @@ class OwnKerberos:
         raise SaslFailure(
             f"Server has invalid Kerberos principal: {server}, expecting: {wanted} for {host}"
         )
+
+    def web_initiator(self, host: str) -> SpnegoInitiator:
+        """Return our side towards the pages of a host; raise SaslFailure if we have no tickets."""
+        return SpnegoInitiator(self.tickets(), self.web.replace(HOST, host.lower()))
 
 
 _own: OwnKerberos | None = None

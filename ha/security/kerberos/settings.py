@@ -9,7 +9,7 @@ from ha.conf.configuration import Configuration, nodes_of
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import cluster, datanode, journal
 from ha.conf.keys import kerberos as keys
-from ha.conf.keys.security import AUTHORIZATION
+from ha.conf.keys.security import AUTHORIZATION, HTTP_AUTHENTICATION
 from ha.conf.listening import journalnodes, own_name
 from ha.conf.reader import read_settings
 from ha.security.caller import Method, Role
@@ -21,6 +21,8 @@ from ha.security.lists.proxy_users import PREFIX
 from ha.security.sasl import gss
 from ha.security.sasl.kerberos import MECHANISM, KerberosAcceptor
 from ha.security.sasl.mechanism import Protection
+from ha.security.sasl.spnego import MECHANISM as SPNEGO
+from ha.security.sasl.spnego import SpnegoAcceptor
 from ha.security.sasl.way import Way
 
 POLICY_FILE: Final = "hadoop-policy.xml"
@@ -30,6 +32,13 @@ _KEYS: Final = {
     Role.DATANODE: (keys.DATANODE_PRINCIPAL, keys.DATANODE_KEYTAB),
 }
 """Of all others they are a NameNode's, as in Hadoop."""
+_WEB: Final = {
+    Role.NAMENODE: keys.NAMENODE_WEB_PRINCIPAL,
+    Role.JOURNALNODE: keys.JOURNALNODE_WEB_PRINCIPAL,
+}
+_ANY_HOST: Final = f"HTTP/{HOST}"
+ANY_NAME: Final = "*"
+"""As dfs.web.authentication.kerberos.principal: each name of the keytab, in Hadoop."""
 
 
 def name_rules(conf: Configuration) -> NameRules:
@@ -74,8 +83,9 @@ def login(
     wanted = tuple(map(Protection, conf.get(keys.RPC_PROTECTION)))
     pattern = conf.get(keys.PRINCIPAL_PATTERN) or ""
     known, data = services(conf, rules.realm), conf.get(keys.DATA_PROTECTION) or ()
-    chosen = tuple(map(Protection, data))
-    return OwnKerberos(principal, keytab, rules, wanted, known, pattern, chosen)
+    chosen, pages = tuple(map(Protection, data)), web_principal(conf, None)
+    web = "" if pages is None else _with_realm(pages[0], rules.realm)
+    return OwnKerberos(principal, keytab, rules, wanted, known, pattern, chosen, web)
 
 
 def accepting(own: OwnKerberos, admission: Admission) -> Way:
@@ -88,6 +98,45 @@ def accepting(own: OwnKerberos, admission: Admission) -> Way:
     protocol, _, host = name.partition("/")
     make = partial(KerberosAcceptor, credentials, own.wanted)
     return Way(Method.KERBEROS, MECHANISM, protocol, host, make, admission.user_of)
+
+
+def web_principal(conf: Configuration, role: Role | None) -> tuple[str, str | None] | None:
+    """Return the principal of a daemon's pages, as configured, and its keytab, if it has another.
+
+    As DFSUtil.getSpnegoKeytabKey and hdfs-default.xml choose them.  ``role`` None: of anybody's.
+    None: there is none, and pages take no tickets.
+    """
+    special = None if role is None or role not in _WEB else conf.get(_WEB[role])
+    name, keytab = special or conf.get(keys.WEB_PRINCIPAL), conf.get(keys.WEB_KEYTAB)
+    if name is None and conf.get(HTTP_AUTHENTICATION).lower() == "kerberos":
+        name, keytab = conf.get(keys.PAGES_PRINCIPAL), conf.get(keys.PAGES_KEYTAB)
+    return None if name is None else (_ANY_HOST if name == ANY_NAME else name, keytab)
+
+
+def accepting_on_pages(conf: Configuration, own: OwnKerberos, role: Role) -> Way | None:
+    """Return the way in which requests prove themselves by tickets; None: they cannot.
+
+    Raises:
+        ConfigurationError: the keytab does not have the key of the pages' principal.
+    """
+    found = web_principal(conf, role)
+    if found is None or own.keytab is None:
+        return None
+    text, keytab = found[0], found[1] or own.keytab
+    if HOST in text:
+        text = text.replace(HOST, _own_host(conf, role).lower())
+    principal = _with_realm(text, own.rules.realm)
+    try:
+        credentials = gss.Credentials.to_accept_on_pages(principal, keytab)
+    except gss.GssError as failure:
+        raise ConfigurationError(
+            f"{keytab} does not have the key of {principal}, with which this daemon's pages take "
+            f"tickets: {failure}. `klist -k {keytab}` shows what is in it; see "
+            f"{keys.WEB_PRINCIPAL.name} and {keys.WEB_KEYTAB.name}."
+        ) from failure
+    protocol, _, host = principal.rpartition("@")[0].partition("/")
+    make, user_of = partial(SpnegoAcceptor, credentials), Admission(own.rules).user_of
+    return Way(Method.KERBEROS, SPNEGO, protocol, host, make, user_of)
 
 
 def admission(conf: Configuration, own: OwnKerberos | None) -> Admission | None:

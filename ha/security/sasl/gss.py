@@ -66,8 +66,11 @@ class _Pairs(c.Structure):
 
 
 _KRB5 = _Oid(9, bytes.fromhex("2a864886f712010202"))
+_SPNEGO = _Oid(6, bytes.fromhex("2b0601050502"))
 _PRINCIPAL = _Oid(10, bytes.fromhex("2a864886f71201020201"))
 _KRB5_ONLY: Final = _OidSet(1, c.pointer(_KRB5))
+_BOTH = (_Oid * 2)(_KRB5, _SPNEGO)
+_KRB5_ALSO_NEGOTIATED: Final = _OidSet(2, c.cast(_BOTH, c.POINTER(_Oid)))
 
 
 @cache
@@ -149,17 +152,26 @@ def default_realm() -> str:
 class Credentials:
     """The keys with which contexts are accepted, or the tickets with which they are begun."""
 
-    def __init__(self, principal: str | None, usage: int, store: dict[str, str]) -> None:
-        """Acquire them by the library's ``store``.  Raises GssError."""
+    def __init__(
+        self, principal: str | None, usage: int, store: dict[str, str], *, negotiated: bool
+    ) -> None:
+        """Acquire them by the library's ``store``.  Raises GssError.
+
+        ``negotiated``: SPNEGO may carry the tokens, too; what it agrees on is Kerberos all the
+        same.
+        """
         pairs = (_Pair * len(store))(
             *(_Pair(key.encode(), os.fsencode(value)) for key, value in store.items())
         )
         name = None if principal is None else _name_of(principal)
         self.handle = _Handle("release_cred")
+        wanted = _KRB5_ALSO_NEGOTIATED if negotiated else _KRB5_ONLY
         _call(
-            "acquire_cred_from", name and name.it, _u32(_INDEFINITE), byref(_KRB5_ONLY), usage,
+            "acquire_cred_from", name and name.it, _u32(_INDEFINITE), byref(wanted), usage,
             byref(_Pairs(len(store), pairs)), byref(self.handle.it), None, None,
         )  # fmt: skip
+        if negotiated:
+            _call("set_neg_mechs", self.handle.it, byref(_KRB5_ONLY))
         seconds = _u32()
         if usage == _INITIATE:
             # A keytab's first tickets are fetched here, so that a failure is seen here, too.
@@ -170,18 +182,28 @@ class Credentials:
     @classmethod
     def to_accept(cls, principal: str, keytab: str) -> "Credentials":
         """Return the keys of a service.  Raises GssError where the keytab has none."""
-        return cls(principal, _ACCEPT, {"keytab": f"FILE:{keytab}"})
+        return cls(principal, _ACCEPT, {"keytab": f"FILE:{keytab}"}, negotiated=False)
+
+    @classmethod
+    def to_accept_on_pages(cls, principal: str, keytab: str) -> "Credentials":
+        """Return the keys of a service on HTTP, which takes each token once.  Raises GssError.
+
+        One token is the whole handshake there, so whoever has seen it could send it again: tokens
+        of the last minutes are kept in a file that all services of this user share.
+        """
+        store = {"keytab": f"FILE:{keytab}", "rcache": "dfl:"}
+        return cls(principal, _ACCEPT, store, negotiated=True)
 
     @classmethod
     def of_keytab(cls, principal: str, keytab: str) -> "Credentials":
         """Log a service in with its keytab; no file keeps its tickets.  Raises GssError."""
         store = {"client_keytab": f"FILE:{keytab}", "ccache": f"MEMORY:{principal}"}
-        return cls(principal, _INITIATE, store)
+        return cls(principal, _INITIATE, store, negotiated=True)
 
     @classmethod
     def of_person(cls) -> "Credentials":
         """Return the tickets that kinit has fetched.  Raises GssError if there are none."""
-        return cls(None, _INITIATE, {})
+        return cls(None, _INITIATE, {}, negotiated=True)
 
     @property
     def principal(self) -> str:
@@ -217,12 +239,14 @@ class Context:
         self.initiator = _text_of(source) if self.complete else ""
         return answer
 
-    def init(self, target: str, flags: int, token: bytes) -> bytes:
+    def init(self, target: str, flags: int, token: bytes, *, negotiated: bool = False) -> bytes:
         """Take the acceptor's token, at first none; return ours.  Raises GssError."""
-        name = _name_of(target)
+        if self._handle.it.value and not token:  # MIT's SPNEGO would read at address 0
+            raise GssError("an empty token where the acceptor's is due")
+        name, mechanism = _name_of(target), _SPNEGO if negotiated else _KRB5
         status, answer = _output(
             "init_sec_context", self._credentials.handle.it, byref(self._handle.it), name.it,
-            byref(_KRB5), flags, 0, None, _given(token) if token else None, None, _OUT,
+            byref(mechanism), flags, 0, None, _given(token) if token else None, None, _OUT,
             byref(self._flags), None,
         )  # fmt: skip
         self.complete = not status & _CONTINUE

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import structlog
 
+from ha.daemon.http.negotiate import prove_ourselves
 from ha.record import dataclass
 from ha.security.caller import Role
 from ha.security.own_tls import context_for, secured
@@ -99,7 +100,12 @@ def _session(timeout: aiohttp.ClientTimeout) -> aiohttp.ClientSession:
     """Asks JournalNodes; over TLS where this process has certificates."""
     tls = context_for(Role.JOURNALNODE)
     connector = None if tls is None else aiohttp.TCPConnector(ssl=tls)
-    return aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False)
+    return aiohttp.ClientSession(
+        connector=connector,
+        timeout=timeout,
+        auto_decompress=False,
+        middlewares=(prove_ourselves,),
+    )
 
 
 async def _from_any(

@@ -8,6 +8,7 @@ from typing import Any, Final
 from google.protobuf.message import Message
 
 from datanode.transfers.write_plan import write_plan
+from ha.daemon.http.proof_cookie import ProofCookies
 from ha.elector.model import Term
 from ha.elector.term import TermRecord, encode_term, term_of
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo
@@ -19,6 +20,8 @@ from ha.notices.codec import BadNotice, Codec
 from ha.notices.model import DRAIN, MEMBER, PAUSE, RECORD
 from ha.rpc.errors import MalformedFrame, RemoteFault
 from ha.rpc.packets import parse_request
+from ha.security.sasl.mechanism import SaslFailure
+from ha.security.sasl.negotiate_header import header, token_answered, token_shown
 from hadoop.blocks import PoolId
 from hadoop.proto import data_transfer_pb2 as dt
 from hadoop.proto import hdfs_types_pb2 as hdfs
@@ -252,7 +255,34 @@ def _packets() -> list[bytes]:
     ]
 
 
+_COOKIES: Final = ProofCookies(b"of the target", lambda: 1.0)
+
+
+def _negotiate(data: bytes) -> None:
+    """Read the lines as headers of a request with Negotiate, of its answer, and of a cookie."""
+    lines = data.decode("latin-1").split("\n")
+    for line in lines:
+        if _COOKIES.principal_in(line, "10.0.0.1") not in (None, "nn/h@R"):
+            raise AssertionError("a cookie that was never made is believed")
+    answered = token_answered(lines)
+    if answered is not None and token_answered([header(answered)]) != answered:
+        raise AssertionError("a token does not read back as it was written")
+    shown = token_shown(lines)
+    if shown is not None and token_shown([header(shown)]) != shown:
+        raise AssertionError("a token does not read back as it was written")
+
+
+def _negotiations() -> list[bytes]:
+    cookie = (_COOKIES.made("nn", "nn/h@R", "10.0.0.1") or "").partition(";")[0]
+    whole = header(bytes(range(200)))
+    return [
+        whole.encode(), header(b"\x60\x06\x06\x04").encode(), f"Basic YTpi, {whole}".encode(),
+        cookie.encode(), f"a=b; {cookie}".encode(),
+    ]  # fmt: skip
+
+
 WIRE_TARGETS: Final = (
+    Target("negotiate", _negotiate, (SaslFailure,), _negotiations, Shape.LINES),
     Target("breadcrumb", _breadcrumb, (BadBreadcrumb,), _breadcrumbs, Shape.MESSAGE),
     Target("notices", _notice, (), _notices, Shape.JSON),
     Target("term", _term, (), _terms, Shape.JSON),

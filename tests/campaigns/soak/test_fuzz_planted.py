@@ -38,6 +38,7 @@ PLANTED = {
     "refusal": ("journal.refusals", "ValueError"),
     "transfer": ("hadoop.wire.packets", "DecodeError"),
     "packet": ("hadoop.wire.packets", "DecodeError"),
+    "negotiate": ("ha.security.sasl.negotiate_header", "ValueError"),
 }
 
 

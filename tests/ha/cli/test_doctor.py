@@ -194,6 +194,19 @@ def verdicts(found: list[Finding]) -> set[Severity]:
     return {one.verdict for one in found}
 
 
+@pytest.mark.parametrize(("principal", "warned"), [("", True), ("HTTP/_HOST@R", False)])
+def test_kerberos_without_a_principal_of_pages_is_told(
+    tmp_path: Path, principal: str, warned: bool
+) -> None:
+    given = {
+        "hadoop_security_authentication": "kerberos",
+        "dfs_web_authentication_kerberos_principal": principal,
+    }
+    found = [one.check for one in local.check_security(configured(tmp_path, **given))]
+    assert ("tickets on pages" in found) is warned
+    assert found[-1] == "security"
+
+
 @pytest.mark.parametrize(
     ("given", "verdict"), [({}, Severity.OK), ({"nnha_security_mode": "insecure-i-know"}, W)]
 )

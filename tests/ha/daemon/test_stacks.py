@@ -4,7 +4,7 @@ import asyncio
 
 import grpc.aio
 
-from ha.daemon.http.endpoint import stacks
+from ha.daemon.http.stacks import stacks
 
 
 async def test_a_task_of_a_library_without_source_does_not_cost_the_page() -> None:

@@ -18,7 +18,14 @@ from tests.needs import SEARCHED
 
 REALM: Final = "NNHA.TEST"
 START_SECONDS: Final = 30.0
-PRINCIPALS: Final = ("nn/localhost", "jn/localhost", "dn/localhost", "alice", "bob")
+PRINCIPALS: Final = (
+    "nn/localhost",
+    "jn/localhost",
+    "dn/localhost",
+    "HTTP/localhost",
+    "alice",
+    "bob",
+)
 
 _KRB5: Final = """\
 [libdefaults]
@@ -75,6 +82,14 @@ class Kdc:
             *(f"addprinc -randkey {name}" for name in names),
             *(f"ktadd -k {self.keytab(name)} {name}" for name in names),
         )
+
+    def make_in(self, keytab: Path, *names: str) -> None:
+        """Make principals whose keys lie in one file; those that there are keep theirs."""
+        if not keytab.exists():
+            self._admin(
+                *(f"addprinc -randkey {name}" for name in names),
+                *(f"ktadd -k {keytab} {name}" for name in names),
+            )
 
     def renew_keys(self, name: str) -> None:
         """Give a principal new keys, and replace its keytab."""

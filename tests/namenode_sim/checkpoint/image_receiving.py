@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ha.conf.topology import HostPort
 from ha.daemon.http.endpoint import Endpoint
+from ha.security.access_control import AccessControl
 from journal.model import Epoch, TxId
 from namenode_sim.checkpoint.image_receive import ImageReceiver, Recipient
 from namenode_sim.namespace.namespace import Namespace
@@ -52,16 +53,18 @@ class Active:
 
 
 @asynccontextmanager
-async def receiving(folder: Path, **settings: float) -> AsyncIterator[tuple[Active, HostPort]]:
+async def receiving(
+    folder: Path, access: AccessControl | None = None, **settings: float
+) -> AsyncIterator[tuple[Active, HostPort]]:
     directories = [folder / "one", folder / "two"]
     format_name_dirs(directories, info(), Namespace.empty("hdfs"))
     storage = open_name_dirs(directories)
     active = Active(storage)
     route = active.receiver(**settings).route()
-    http = Endpoint(status=dict, healthy=lambda: None, routes=lambda: (route,))
-    port = await http.start("127.0.0.1", 0)
+    http = Endpoint(status=dict, healthy=lambda: None, routes=lambda: (route,), access=access)
+    port = await http.start("localhost", 0)
     try:
-        yield active, HostPort("127.0.0.1", port)
+        yield active, HostPort("localhost", port)
     finally:
         await http.stop()
         storage.close()

@@ -22,7 +22,8 @@ from ha.conf.errors import ConfigurationError
 from ha.conf.ignored import ignored
 from ha.conf.keys import cluster as keys
 from ha.conf.keys import journal as keys_journal
-from ha.conf.keys.security import SECURITY_MODE, TLS_DIR, Mode
+from ha.conf.keys.kerberos import WEB_PRINCIPAL
+from ha.conf.keys.security import AUTHENTICATION, SECURITY_MODE, TLS_DIR, Mode
 from ha.conf.topology import NameNodeAddress, namenodes, shared_edits
 from ha.security.caller import Role
 from ha.zkfc.settings.settings import fencing_plan
@@ -60,6 +61,7 @@ def check_clients(configuration: Configuration) -> Iterator[Finding]:
 def check_security(configuration: Configuration) -> Iterator[Finding]:
     """Report which callers daemons with these files trust."""
     yield from _certificates(configuration)
+    yield from _tickets_on_pages(configuration)
     mode, secure = configuration.get(SECURITY_MODE), configuration.get(TLS_DIR) is not None
     found = f"{SECURITY_MODE.name}={mode}"
     match mode:
@@ -78,6 +80,17 @@ def check_security(configuration: Configuration) -> Iterator[Finding]:
             yield ok("security", f"{found}: callers from other machines need a certificate")
         case Mode.AUTO | Mode.STRICT:
             yield ok("security", "daemons listen on loopback only, and the kernel tells who calls")
+
+
+def _tickets_on_pages(configuration: Configuration) -> Iterator[Finding]:
+    """Warn where RPC takes tickets, and pages, images and segments do not."""
+    if configuration.get(AUTHENTICATION).lower() != "kerberos":
+        return
+    from ha.security.kerberos.settings import web_principal
+
+    if web_principal(configuration, None) is None:
+        said = f"{WEB_PRINCIPAL.name} is not set: pages, images and segments take no tickets"
+        yield warn("tickets on pages", said, "set it to HTTP/_HOST@REALM: docs/kerberos.md#pages")
 
 
 def _certificates(configuration: Configuration) -> Iterator[Finding]:
