@@ -300,12 +300,12 @@ class ClientService:
         self, call: Call, request: calls.GetContentSummaryRequestProto
     ) -> Message:
         await self._admit(call, "getContentSummary", writes=False)
-        node, counts = await self._count(call, request.path)
+        node, counts = await self._count(call, request.path, "File")
         return calls.GetContentSummaryResponseProto(summary=summary.content_summary(node, counts))
 
     async def _quota_usage(self, call: Call, request: calls.GetQuotaUsageRequestProto) -> Message:
         await self._admit(call, "getQuotaUsage", writes=False)
-        node, counts = await self._count(call, request.path)
+        node, counts = await self._count(call, request.path, "File/Directory")
         return calls.GetQuotaUsageResponseProto(usage=summary.quota_usage(node, counts))
 
     async def _in_steps(self, work: table.StepsOfAnswer, call: Call, request: Message) -> Message:
@@ -324,7 +324,7 @@ class ClientService:
             await self.log.confirmed(self.namespace.last_applied)
             raise RemoteFault(error.java_class, error.message) from error
 
-    async def _count(self, call: Call, path: str) -> tuple[INode, summary.ContentCounts]:
+    async def _count(self, call: Call, path: str, kind: str) -> tuple[INode, summary.ContentCounts]:
         """Count a subtree, letting other calls in between (as Hadoop yields its lock)."""
         counts = summary.ContentCounts()
         try:
@@ -332,7 +332,7 @@ class ClientService:
             route = find(scene, path)
             node = route.last
             if node is None:
-                raise not_found(f"File does not exist: {path}")
+                raise not_found(f"{kind} does not exist: {path}")
             for _ in summary.counting(scene.caller, route.sight or node, counts):
                 await asyncio.sleep(0)
         except FsError as error:

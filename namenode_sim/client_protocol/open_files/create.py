@@ -74,7 +74,7 @@ def created_before(scene: Scene) -> calls.CreateResponseProto:
 def _check_path(scene: Scene, request: calls.CreateRequestProto) -> paths.Route:
     """Check that the caller may create, or overwrite, at this path."""
     paths.check_length("create", request.src)
-    if not paths.is_valid_name(request.src):
+    if not paths.is_valid_name(request.src) or paths.is_reserved(request.src):
         raise errors.invalid_path(request.src)
     if request.createFlag & SHOULD_REPLICATE and request.ecPolicyName:
         raise errors.FsError(
@@ -134,7 +134,7 @@ def check_replication(scene: Scene, replication: int, path: str, asker: str | No
         broken = f"is less than the required minimum of {lowest}"
     else:
         return
-    by = f" from {asker}" if asker else ""
+    by = f", clientName={asker}" if asker else ""
     raise errors.io_error(f"Requested replication factor of {replication} {broken} for {path}{by}")
 
 

@@ -29,7 +29,7 @@ class ContentCounts:
     """What was counted so far; a directory counts itself.
 
     What only snapshots have counts as well, and ``in_snapshots`` counts that alone.  ``use`` is
-    what counts for quotas of space; storage policies are in it only where the top needs them.
+    what counts for quotas of space.
     """
 
     files: int = 0
@@ -61,17 +61,20 @@ def counting(
         if isinstance(top, SnapshotView)
         else inode.subtree(top)
     )
-    typed = isinstance(top, inode.INodeDirectory) and bool(top.quotas.by_type)
+    parent, policy_id = None, 0
     for number, node in enumerate(nodes, start=1):
         if isinstance(node, inode.INodeDirectory) and not caller.exempt:
             check_directory(caller, node, READ | EXECUTE)
-        counts.add(node, effective_policy_id(node.parent) if typed else 0)
+        if node.parent is not parent:
+            parent, policy_id = node.parent, effective_policy_id(node.parent)
+        counts.add(node, policy_id)
         for gone in only_in_snapshots(node):
             counts.in_snapshots = counts.in_snapshots or ContentCounts()
             for one in (counts, counts.in_snapshots):
-                one.add(gone, effective_policy_id(gone.parent) if typed else 0)
+                one.add(gone, effective_policy_id(gone.parent))
         if number % STEP == 0:
             yield
+            parent, policy_id = None, 0
 
 
 def content_summary(node: inode.INode, counts: ContentCounts) -> ContentSummaryProto:
@@ -107,14 +110,18 @@ def quota_usage(node: inode.INode, counts: ContentCounts) -> QuotaUsageProto:
 
 
 def _by_type(limits: inode.Quotas, use: Use) -> StorageTypeQuotaInfosProto | None:
-    """Return the quotas by type of storage, and what is used of them; None if there is none."""
-    if not limits.by_type:
-        return None
-    infos, consumed = StorageTypeQuotaInfosProto(), quotas.by_type(use)
-    for kind, limit in limits.by_type:
-        number = StorageTypeProto.Value(StorageType(kind).name)
-        infos.typeQuotaInfo.add(type=number, quota=limit, consumed=consumed[StorageType(kind)])
-    return infos
+    """Return each type of storage that has a quota or is used; None if there is none.
+
+    RAM_DISK may have no quota, and is left out (PBHelperClient.getBuilder).
+    """
+    consumed, limited = quotas.by_type(use), dict(limits.by_type)
+    infos = StorageTypeQuotaInfosProto()
+    for kind in StorageType:
+        if kind is not StorageType.RAM_DISK and (kind in limited or consumed[kind]):
+            quota = limited.get(kind, inode.QUOTA_RESET)
+            number = StorageTypeProto.Value(kind.name)
+            infos.typeQuotaInfo.add(type=number, quota=quota % _U64, consumed=consumed[kind])
+    return infos if infos.typeQuotaInfo else None
 
 
 def quotas_of(node: inode.INode) -> inode.Quotas:

@@ -115,8 +115,9 @@ def rename(scene: Scene, request: calls.RenameRequestProto) -> EditPlan:
     check_no_snapshots(scene, source.last)
     if old_rename_target(scene.namespace.tree, source.path, requested) is None:
         return refused
-    if _to_own_target(source, target) or target.names == _RESERVED:
+    if _to_own_target(source, target):
         return refused
+    _check_not_to_reserved(target)
     if source.names != target.names:
         _check_move(scene, source, target)
     op = RenameOld(source.path, target.path, scene.now_ms, scene.caller.rpc)
@@ -174,11 +175,16 @@ def _check_rename_ends(scene: Scene, source: paths.Route, target: paths.Route) -
         raise errors.already_exists(f"Cannot rename symlink {src} to its target {dst}")
     if target.names[: len(source.names)] == source.names:
         raise errors.io_error(f"Rename destination {dst} is a directory or file under source {src}")
-    if target.names == _RESERVED:
-        raise errors.invalid_path("Cannot rename to or from /.reserved")
+    _check_not_to_reserved(target)
     if not target.names:
         raise errors.io_error("rename destination cannot be the root")
     return node
+
+
+def _check_not_to_reserved(target: paths.Route) -> None:
+    """Refuse ``/.reserved`` as a destination, in both renames (validateDestination)."""
+    if target.names == _RESERVED:
+        raise errors.invalid_path("Cannot rename to or from /.reserved")
 
 
 def _to_own_target(source: paths.Route, target: paths.Route) -> bool:

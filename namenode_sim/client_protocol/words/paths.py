@@ -128,6 +128,12 @@ def check_not_reserved(name: bytes, *, in_root: bool) -> None:
         )
 
 
+def is_reserved(path: str) -> bool:
+    """Return whether a path is ``/.reserved``, or below it without a meaning of its own."""
+    first, *below = path.split("/")[1:]
+    return first == ".reserved" and below[:1] not in (["raw"], [".inodes"])
+
+
 def check_not_the_reserved(path: str) -> None:
     """Refuse ``/.reserved`` itself: it has a status, but no inode to change."""
     if path == "/.reserved":

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ha.rpc.errors import RemoteFault
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import ContentSummaryProto, QuotaUsageProto, StorageTypeProto
 from namenode_sim.client_protocol.reads.summary import ContentCounts, counting
@@ -155,3 +156,36 @@ async def test_quotas_by_type_of_storage_are_shown() -> None:
     for answer in (await used(served, "/d"), await summed(served, "/d")):
         found = [(one.type, one.quota) for one in answer.typeQuotaInfos.typeQuotaInfo]
         assert sorted(found) == [(StorageTypeProto.DISK, 1 << 20), (StorageTypeProto.SSD, 5)]
+
+
+@pytest.mark.parametrize("limit", [None, ("DISK", 1 << 20)])
+async def test_what_storage_policies_use_is_shown_without_quotas(
+    limit: tuple[str, int] | None,
+) -> None:
+    """TestQuota.testRenameInodeWithStorageType: a type without a quota has -1."""
+    served = await filled()
+    await served.call("setStoragePolicy", src="/d/e", policyName="ONE_SSD")
+    wanted = {"DISK": (7, NO_QUOTA), "SSD": (7, NO_QUOTA)}
+    if limit is not None:
+        kind, quota = limit
+        await served.call(
+            "setQuota", path="/d", namespaceQuota=2**63 - 1, storagespaceQuota=quota,
+            storageType=kind,
+        )  # fmt: skip
+        wanted[kind] = (7, quota)
+    for answer in (await used(served, "/d"), await summed(served, "/d")):
+        assert wanted == {
+            StorageTypeProto.Name(one.type): (one.consumed, one.quota)
+            for one in answer.typeQuotaInfos.typeQuotaInfo
+        }
+
+
+async def test_each_call_has_its_words_for_what_is_not_there() -> None:
+    served = await filled()
+    for call, words in (
+        (summed(served, "/none"), "File does not exist: /none"),
+        (used(served, "/none"), "File/Directory does not exist: /none"),
+    ):
+        with pytest.raises(RemoteFault) as refused:
+            await call
+        assert refused.value.message == words

@@ -73,11 +73,11 @@ REFUSED: dict[str, Refusal] = {
     ),
     "no replicas": Refusal(
         "/d/n", IO_EXCEPTION,
-        "of 0 is less than the required minimum of 1 for /d/n from 10.0.0.7",
+        "of 0 is less than the required minimum of 1 for /d/n, clientName=10.0.0.7",
         fields={"replication": 0, "host": "10.0.0.7"},
     ),
     "too many replicas, over a file": Refusal(
-        "/d/f", IO_EXCEPTION, "of 513 exceeds maximum of 512 for /d/f from 127.0.0.1",
+        "/d/f", IO_EXCEPTION, "of 513 exceeds maximum of 512 for /d/f, clientName=127.0.0.1",
         fields={"replication": 513},
     ),
     "tiny blocks, over a file": Refusal(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import INVALID_PATH
 from namenode_sim.client_protocol.words.errors import HADOOP_ILLEGAL_ARGUMENT, NAME_TOO_LONG
 from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.edits.ops import Add, Close, Mkdir, SetPermissions
@@ -175,9 +176,6 @@ NAMES: dict[str, tuple[str, str, str]] = {
     "that of snapshots above another": (
         "/a/.snapshot/b", HADOOP_ILLEGAL_ARGUMENT, '".snapshot" is a reserved name.',
     ),
-    "the reserved one of the root": (
-        "/.reserved/a", HADOOP_ILLEGAL_ARGUMENT, 'File name ".reserved" is reserved',
-    ),
 }  # fmt: skip
 
 
@@ -194,6 +192,21 @@ async def test_a_name_that_nothing_can_have(
     assert refusal.value.java_class == java_class
     assert told in refusal.value.message
     assert len(served.log.frames) == edits
+
+
+@pytest.mark.parametrize("path", ["/.reserved", "/.reserved/a"])
+async def test_nothing_is_made_at_the_reserved_path(path: str) -> None:
+    """Each call has words of its own (FSNamesystem.startFileInt, FSDirectory)."""
+    served = serve()
+    with pytest.raises(RemoteFault) as refusal:
+        await served.create(path)
+    assert (refusal.value.java_class, refusal.value.message) == (
+        INVALID_PATH, f"Invalid path name {path}"
+    )  # fmt: skip
+    with pytest.raises(RemoteFault, match='is reserved and cannot be created') as refusal:
+        await served.mkdirs(path)
+    assert refusal.value.java_class == HADOOP_ILLEGAL_ARGUMENT
+    assert not served.log.frames
 
 
 @pytest.mark.parametrize("path", [f"/{LONG[1:]}/{LONG[1:]}", "/a/.reserved", "/a/b/.reserved/c"])

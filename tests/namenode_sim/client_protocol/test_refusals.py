@@ -110,7 +110,7 @@ REFUSED: dict[str, tuple[str, Fields, str, str]] = {
         "create",
         {"src": "/n", **CREATE, "replication": 513},
         IO,
-        "Requested replication factor of 513 exceeds maximum of 512 for /n from 127.0.0.1",
+        "Requested replication factor of 513 exceeds maximum of 512 for /n, clientName=127.0.0.1",
     ),
     "overwrite of nothing": (
         "create",

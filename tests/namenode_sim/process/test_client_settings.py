@@ -148,14 +148,14 @@ CASES = {
         "dfs.namenode.replication.min=2",
         lambda s: s.create("/n", replication=1),
         IO,
-        "Requested replication factor of 1 is less than the required minimum of 2 for /n from "
-        "127.0.0.1",
+        "Requested replication factor of 1 is less than the required minimum of 2 for /n, "
+        "clientName=127.0.0.1",
     ),
     "replication above": Case(
         "dfs.replication.max=2",
         lambda s: s.create("/n", replication=3),
         IO,
-        "Requested replication factor of 3 exceeds maximum of 2 for /n from 127.0.0.1",
+        "Requested replication factor of 3 exceeds maximum of 2 for /n, clientName=127.0.0.1",
     ),
     "block size": Case(
         "dfs.namenode.fs-limits.min-block-size=256m",

@@ -258,6 +258,24 @@ REFUSED: dict[str, tuple[str, Fields, str, str]] = {
         "java.io.FileNotFoundException",
         "Directory does not exist: /none",
     ),
+    "a snapshot of nothing": (
+        "createSnapshot",
+        {"snapshotRoot": "/none", "snapshotName": "s"},
+        "java.io.FileNotFoundException",
+        "Directory/File does not exist /none",
+    ),
+    "a snapshot of nothing gets another name": (
+        "renameSnapshot",
+        {"snapshotRoot": "/none", "snapshotOldName": "s", "snapshotNewName": "t"},
+        "java.io.FileNotFoundException",
+        "Directory/File does not exist /none",
+    ),
+    "a snapshot of nothing goes": (
+        "deleteSnapshot",
+        {"snapshotRoot": "/none", "snapshotName": "s"},
+        "java.io.FileNotFoundException",
+        "Directory/File does not exist /none",
+    ),
     "the snapshots of any directory": (
         "getSnapshotListing",
         {"snapshotRoot": "/k"},
