@@ -4,11 +4,13 @@ import asyncio
 import shutil
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import structlog
 
+from ha.daemon.in_thread import run_in_thread
 from ha.daemon.lazy_import import load_late
 from journal.core.machine import step
 from journal.core.replies import Fetch, Resumed
@@ -17,7 +19,7 @@ from journal.core.state import JournalState
 from journal.errors import BadRequest, JournalError, NotFormatted, OutOfSync, StorageFailed
 from journal.lane import TakenLanes
 from journal.model import NO_TXID, JournalId, TxId
-from journal.node import metrics
+from journal.node import folders, metrics
 from journal.node.owner.edits_cache import EditsCache
 from journal.node.owner.owner import JournalOwner
 from journal.node.peers import Own
@@ -26,8 +28,7 @@ from journal.node.repair.sources import require_peers
 from journal.node.repair.sync import JournalSync
 from journal.node.settings import NodeSettings
 from journal.storage.disk import Disk
-from journal.storage.files import RealFiles
-from journal.storage.layout import JOURNAL_FOLDERS, why_bad_journal_id
+from journal.storage.layout import why_bad_journal_id
 from journal.storage.lock import StorageLock
 
 log = structlog.get_logger()
@@ -75,11 +76,19 @@ class JournalNode:
         """Open every journal that lies in the node's folders.
 
         Raises:
-            StorageFailed: a folder cannot be used, or a journal in it is corrupt or locked.
+            StorageFailed: a folder cannot be used, or a journal in it is corrupt or locked; then
+                none is left open.
         """
+        try:
+            await self._load()
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def _load(self) -> None:
         for folder in self.settings.all_folders():
-            await asyncio.to_thread(prepare_folder, folder, self.settings.folder_mode)
-            for root in await asyncio.to_thread(_journal_folders, folder):
+            await self._prepare(folder)
+            for root in await run_in_thread(partial(folders.journal_folders, folder)):
                 if root.name in self._journals:
                     raise StorageFailed(
                         f"journal {root.name} lies in {self._journals[root.name].root} and in "
@@ -200,7 +209,7 @@ class JournalNode:
                 step(JournalState(), request)  # refuses nonsense before a folder exists
                 self._ensure_wanted(journal_id)
                 root = self.settings.folder_of(nameservice_id) / journal_id
-                await asyncio.to_thread(prepare_folder, root, self.settings.folder_mode)
+                await self._prepare(root)
                 await self._open(journal_id, root)
             await self._journals[journal_id].owner.ask(request)
 
@@ -217,12 +226,15 @@ class JournalNode:
         if len(self._journals) >= limit:
             raise BadRequest(f"this node keeps at most {limit} journals")
 
+    async def _prepare(self, folder: Path) -> None:
+        await run_in_thread(partial(folders.prepare_folder, folder, self.settings.folder_mode))
+
     async def _open(self, journal_id: JournalId, root: Path) -> None:
-        lock = await asyncio.to_thread(StorageLock, root)
+        lock = await run_in_thread(partial(StorageLock, root), StorageLock.release)
         disk = Disk(root)
         try:
-            state = await asyncio.to_thread(disk.load)
-        except JournalError:
+            state = await run_in_thread(disk.load)
+        except BaseException:
             lock.release()
             raise
         room = self.settings.edits_cache_bytes
@@ -308,7 +320,7 @@ class JournalNode:
 
 async def _sample(journal_id: JournalId, opened: _Open, warn_below: int) -> None:
     try:
-        usage = await asyncio.to_thread(shutil.disk_usage, opened.root)
+        usage = await run_in_thread(partial(shutil.disk_usage, opened.root))
     except OSError as failure:
         log.warning("disk.space_unknown", journal=journal_id, because=str(failure))
         return
@@ -332,46 +344,6 @@ async def _sample(journal_id: JournalId, opened: _Open, warn_below: int) -> None
         )
     opened.disk_warning = warning
     metrics.DISK_LOW.labels(journal_id).set(warning is not None)
-
-
-def prepare_folder(folder: Path, mode: int) -> None:
-    """Create a folder if need be and see that it can be written to.
-
-    Raises:
-        StorageFailed: what was tried, what was found, what to do.
-    """
-    key = "dfs.journalnode.edits.dir"
-    if not folder.is_absolute():
-        raise StorageFailed(f"{key}={folder} should be an absolute path.")
-    try:
-        missing = [place for place in (folder, *folder.parents) if not place.exists()]
-        if missing:
-            folder.mkdir(mode=mode, parents=True)
-            for place in missing:
-                RealFiles().sync_folder(place.parent)
-        if not folder.is_dir():
-            raise StorageFailed(f"{key}: {folder} is a file. Not a directory: name another one.")
-        probe = folder / ".writable"
-        probe.touch()
-        probe.unlink()
-    except OSError as failure:
-        raise StorageFailed(
-            f"{key}: Cannot create directory {folder} or write to it: {failure}. Nothing was "
-            "started. Give this user the folder, or name another one."
-        ) from failure
-
-
-def _journal_folders(folder: Path) -> list[Path]:
-    found = []
-    for entry in sorted(folder.iterdir()):
-        if not any((entry / name).is_dir() for name in JOURNAL_FOLDERS):
-            continue
-        bad = why_bad_journal_id(entry.name)
-        if bad is None:
-            found.append(entry)
-        else:
-            log.warning("journal.folder_skipped", folder=str(entry), because=bad)
-    return found
 
 
 def _journal_status(opened: _Open) -> Mapping[str, object]:

@@ -19,6 +19,7 @@ from typing import Final
 import structlog
 from aiohttp import web
 
+from ha.daemon.in_thread import run_in_thread
 from ha.record import dataclass
 from hadoop.errors import StorageError
 from journal.model import Epoch, NamespaceInfo, TxId
@@ -107,8 +108,9 @@ class ImageReceiver:
         intake = None
         try:
             fewest = self._recipient.fewest_inodes()
-            intake = await asyncio.to_thread(
-                partial(ImageIntake, self._storage, offer.txid, shrink_to=fewest)
+            intake = await run_in_thread(
+                partial(ImageIntake, self._storage, offer.txid, shrink_to=fewest),
+                ImageIntake.discard,
             )
             received = 0
             while received <= offer.size:
@@ -117,18 +119,18 @@ class ImageReceiver:
                 if not chunk:
                     break
                 received += len(chunk)
-                await asyncio.to_thread(intake.feed, chunk)
+                await run_in_thread(partial(intake.feed, chunk))
             # A long transfer may have outlived our term, and the standby may have saved as much.
             self._require_fit(request, offer.txid)
             self._require_newer(offer.txid)
-            copies = await asyncio.to_thread(intake.publish, offer.size, offer.digest)
+            copies = await run_in_thread(partial(intake.publish, offer.size, offer.digest))
         except (OSError, TimeoutError, ImageDamaged, StorageError) as failure:
             told = str(failure) or f"nothing came for {self._stall_seconds:g} s"
             log.warning("image.not_received", txid=offer.txid, because=told)
             raise web.HTTPGone(text=told) from failure
         finally:
             if intake is not None:
-                await asyncio.shield(asyncio.to_thread(intake.discard))
+                await run_in_thread(intake.discard)
         self._received_at = time.monotonic()
         IMAGES_RECEIVED.inc()
         log.info(

@@ -13,6 +13,7 @@ from typing import BinaryIO, Final
 import structlog
 from aiohttp import web
 
+from ha.daemon.in_thread import run_in_thread
 from ha.record import dataclass
 from journal.model import NamespaceInfo
 from namenode_sim.image.errors import ImageError
@@ -69,7 +70,7 @@ class ImageServer:
         rate = limits.bootstrap_bytes_per_second if bootstrap else limits.bytes_per_second
         try:
             digest = await asyncio.to_thread(read_digest, path)
-            file = await asyncio.to_thread(path.open, "rb")
+            file = await run_in_thread(lambda: path.open("rb"), lambda opened: opened.close())
         except (OSError, ImageError) as problem:
             raise web.HTTPGone(text=str(problem)) from problem
         try:

@@ -7,6 +7,7 @@ from typing import BinaryIO, Final
 import structlog
 from aiohttp import web
 
+from ha.daemon.in_thread import run_in_thread
 from journal.core.state import Damage, JournalState
 from journal.errors import StorageFailed
 from journal.model import Segment, TxId
@@ -136,7 +137,7 @@ async def _send_remains(
         end = await asyncio.to_thread(sound_part, RealFiles(), path, damage.segment)
         if end is None:
             raise _damaged(damage)
-        file = await asyncio.to_thread(path.open, "rb")
+        file = await run_in_thread(lambda: path.open("rb"), lambda opened: opened.close())
     except OSError:
         raise _damaged(damage) from None
     response = web.StreamResponse(

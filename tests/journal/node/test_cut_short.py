@@ -1,0 +1,111 @@
+"""A JournalNode's start and a format, cancelled at each await: nothing is left over."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from journal.core.requests import Format
+from journal.errors import StorageFailed
+from journal.model import Epoch, JournalId
+from journal.node.node import JournalNode
+from journal.node.settings import NodeSettings
+from journal.storage.disk import Disk
+from journal.storage.lock import StorageLock
+from tests import awaits
+from tests.journal.core.requests_of import LIFE, NAMESPACE
+
+FORMAT = Format(NAMESPACE, incarnation=LIFE)
+AGAIN = replace(
+    FORMAT, force=True, seen_promised=Epoch(0), seen_namespace_id=NAMESPACE.namespace_id
+)
+
+
+def new_node(folder: Path) -> JournalNode:
+    return JournalNode(NodeSettings(folder=folder, edits_cache_bytes=0))
+
+
+async def formatted(folder: Path, *names: str) -> None:
+    node = new_node(folder)
+    await node.load()
+    for name in names:
+        await node.format(name, "", FORMAT)
+    await node.stop()
+
+
+async def test_a_start_that_is_cut_short_leaves_no_journal_open(tmp_path: Path) -> None:
+    await formatted(tmp_path, "ns1", "ns2")
+    node = new_node(tmp_path)
+
+    async def start() -> None:
+        nonlocal node
+        node = new_node(tmp_path)
+        await node.load()
+
+    async def after(number: int) -> None:
+        await node.stop()
+        assert awaits.files_open_below(tmp_path) == [], number
+        assert awaits.tasks_left() == set(), number
+
+    assert await awaits.cut_at_each_await(start, after) > 6
+    await formatted(tmp_path, "ns3")
+
+
+@pytest.mark.parametrize("turns", range(0, 60, 4))
+async def test_a_node_that_stops_in_a_format_leaves_nothing_open(
+    tmp_path: Path, turns: int
+) -> None:
+    """A format goes on though its caller goes, until the node stops; another node can repeat it."""
+    node = new_node(tmp_path)
+    await node.load()
+    formatting = asyncio.create_task(node.format("ns1", "", FORMAT))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    formatting.cancel()
+    await node.stop()
+    await asyncio.gather(formatting, return_exceptions=True)
+    assert awaits.files_open_below(tmp_path) == []
+    assert awaits.tasks_left() == set()
+    again = new_node(tmp_path)
+    await again.load()
+    await again.format("ns1", "", AGAIN)
+    await again.stop()
+
+
+async def test_a_journal_that_cannot_be_loaded_leaves_the_others_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await formatted(tmp_path, "ns1", "ns2")
+    load, loaded = Disk.load, 0
+
+    def fail_the_second_time(disk: Disk) -> object:
+        nonlocal loaded
+        loaded += 1
+        if loaded == 2:
+            raise OSError("the disk is gone")
+        return load(disk)
+
+    monkeypatch.setattr(Disk, "load", fail_the_second_time)
+    node = new_node(tmp_path)
+    with pytest.raises(OSError, match="the disk is gone"):
+        await node.load()
+    assert awaits.files_open_below(tmp_path) == []
+    monkeypatch.undo()
+    await formatted(tmp_path, "ns3")
+
+
+async def test_a_lock_is_given_back_by_the_thread_that_took_it_too_late(tmp_path: Path) -> None:
+    await formatted(tmp_path, "ns1")
+    other = StorageLock(tmp_path / "ns1")
+    with pytest.raises(StorageFailed, match="in use"):
+        await new_node(tmp_path).load()
+    other.release()
+    node = new_node(tmp_path)
+    starting = asyncio.create_task(node.load())
+    await asyncio.sleep(0)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    StorageLock(tmp_path / "ns1").release()
+    assert node.find(JournalId("ns1")) is None
