@@ -93,17 +93,46 @@ def get_listing(
         return calls.GetListingResponseProto(dirList=listing)
     permissions.check_path(scene.caller, route, permissions.READ | permissions.EXECUTE)
     page, remaining = _page(scene, node.ordered_names(), after)
-    replicas = 0
-    for number, name in enumerate(page):
-        if replicas >= scene.settings.listing_limit:
-            remaining += len(page) - number
-            break
-        child = _child(route, node, name)
-        entry = _entry(scene, route, child, name, located=request.needLocation)
-        replicas += len(entry.locations.blocks) * entry.block_replication
-        listing.partialListing.append(entry)
-    listing.remainingEntries = remaining
+    left_out = _list(scene, route, node, page, listing, located=request.needLocation)
+    listing.remainingEntries = remaining + left_out
     return calls.GetListingResponseProto(dirList=listing)
+
+
+def _list(
+    scene: Scene,
+    route: Route,
+    directory: inode.INodeDirectory,
+    names: list[bytes],
+    listing: types.DirectoryListingProto,
+    *,
+    located: bool,
+) -> int:
+    """Add the entries of these names; return how many are left out, as replicas are too many.
+
+    The status of a file that is like the one before takes a third of the time: it is that one's,
+    with other numbers.
+    """
+    replicas, entry, like = 0, types.HdfsFileStatusProto(), None
+    for number, name in enumerate(names):
+        if replicas >= scene.settings.listing_limit:
+            return len(names) - number
+        child = _child(route, directory, name)
+        if like is not None and isinstance(child, inode.INodeFile) and _is_sibling(child, like):
+            words_status.fill_in_numbers(entry, child, name)
+        else:
+            entry = _entry(scene, route, child, name, located=located)
+            replicas += len(entry.locations.blocks) * entry.block_replication
+            like = child if isinstance(child, inode.INodeFile) and not located else None
+        listing.partialListing.append(entry)
+    return 0
+
+
+def _is_sibling(node: inode.INodeFile, like: inode.INodeFile) -> bool:
+    """Return whether a file differs from another of its directory in name and numbers alone.
+
+    A past inode has no parent, and what is above it may be another's.
+    """
+    return node.traits is like.traits and node.parent is like.parent is not None
 
 
 def _start_name(scene: Scene, after: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from hadoop.proto import hdfs_types_pb2
 from namenode_sim.edits.values import XAttrNamespace
+from namenode_sim.namespace.file_numbers import PACKED_HEAD
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile, INodeSymlink
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots.view import view_root
@@ -60,6 +61,15 @@ def status_of(
     if flags:
         status.flags = flags
     return status
+
+
+def fill_in_numbers(
+    status: hdfs_types_pb2.HdfsFileStatusProto, node: INodeFile, name: bytes
+) -> None:
+    """Make of a file's status that of another one, with the same traits and parent."""
+    number, mtime, atime = PACKED_HEAD.unpack_from(node.numbers)
+    status.path, status.fileId = name, number
+    status.length, status.modification_time, status.access_time = node.length(), mtime, atime
 
 
 def _is_snapshottable(namespace: Namespace, node: INodeDirectory) -> bool:

@@ -1,5 +1,7 @@
 """What a listing or a status with locations holds, and where a page of a listing ends."""
 
+import random
+
 import pytest
 
 from ha.rpc.errors import RemoteFault
@@ -127,3 +129,42 @@ async def test_a_file_s_block_size_is_that_of_its_creation() -> None:
     await served.create("/f", blockSize=1 << 20)
     answer = await served.call("getPreferredBlockSize", filename="/f")
     assert answer == calls.GetPreferredBlockSizeResponseProto(bsize=1 << 20)
+
+
+async def change(served: Served, chance: random.Random, path: str) -> None:
+    """Change one trait, or the numbers, of a file; or delete it."""
+    entry = {"type": 0, "scope": 0, "permissions": 7, "name": "bob"}
+    calls_of: dict[str, Fields] = {
+        "setPermission": {"permission": {"perm": 0o600}},
+        "modifyAclEntries": {"aclSpec": [entry]},
+        "setStoragePolicy": {"policyName": "COLD"},
+        "setReplication": {"replication": chance.randrange(1, 5)},
+        "delete": {"recursive": False},
+        "setTimes": {"mtime": chance.randrange(1 << 41), "atime": 7},
+    }
+    method = chance.choice([*calls_of, "setTimes", "setTimes"])
+    await served.call(method, src=path, **calls_of[method])
+
+
+async def test_each_entry_is_the_status_of_its_path() -> None:
+    """Files that are alike come behind each other, in the present and in a snapshot."""
+    served, chance = serve(), random.Random(7)
+    await served.mkdirs("/d/e")
+    for number in range(200):
+        await (served.touch if number % 5 else served.create)(f"/d/f{number:03}")
+        if chance.randrange(4) == 0:
+            await change(served, chance, f"/d/f{number:03}")
+        if number == 120:
+            await served.take_snapshot("/d", "s")
+            await served.call("setStoragePolicy", src="/d", policyName="WARM")
+    page = await listing(served, "/d")
+    for name in chance.sample(names(page)[1:100], 40):
+        await change(served, chance, f"/d/{name}")
+    for folder in ("/d", "/d/.snapshot/s"):
+        page = await listing(served, folder)
+        assert len(page.partialListing) > 90
+        for entry in page.partialListing:
+            status = await served.status(f"{folder}/{entry.path.decode()}")
+            assert status is not None
+            status.path = entry.path
+            assert entry.SerializeToString() == status.SerializeToString()
