@@ -55,35 +55,48 @@ class MixedCluster:
 
     # -- starting ------------------------------------------------------------------------------
 
-    def up(self, *, journalnodes: Kind, namenodes: Kind, zkfcs: Kind) -> None:
+    def up(
+        self,
+        *,
+        journalnodes: Kind,
+        namenodes: Kind,
+        zkfcs: Kind,
+        others: Mapping[str, Kind] | None = None,
+    ) -> None:
         """Format everything and start it; DataNodes are of the NameNodes' kind.
+
+        ``others``: the kinds of single parts, by their names.
 
         Raises:
             LocalClusterError: with the log of what failed.
         """
+        kind = dict.fromkeys(JOURNALNODES, journalnodes) | dict.fromkeys(NAMENODES, namenodes)
+        kind |= {zkfc_of(name): zkfcs for name in NAMENODES}
+        kind |= dict.fromkeys(self.layout.datanodes, namenodes) | dict(others or {})
         server = start_zookeeper(
             self.supervisor, java=self.programs.java, port=self.layout.zookeeper
         )
         for name in JOURNALNODES:
-            self.launch(name, journalnodes)
+            self.launch(name, kind[name])
         wait_for_zookeeper(server, deadline_seconds=START_SECONDS)
         for name in JOURNALNODES:
             self.wait_for_port(name)
         first, second = NAMENODES
         self.finish(
             "format",
-            self.programs.namenode(first, namenodes, "-format", "-nonInteractive"),
+            self.programs.namenode(first, kind[first], "-format", "-nonInteractive"),
         )
         shutil.copytree(self.layout.name_dir(first), self.layout.name_dir(second))
         (self.layout.name_dir(second) / "in_use.lock").unlink(missing_ok=True)
-        self.finish("format-zk", self.programs.zkfc(first, zkfcs, "-formatZK", "-nonInteractive"))
+        zkfc = self.programs.zkfc(first, kind[zkfc_of(first)], "-formatZK", "-nonInteractive")
+        self.finish("format-zk", zkfc)
         for name in NAMENODES:
-            self.launch(name, namenodes)
+            self.launch(name, kind[name])
         for name in NAMENODES:
-            self.start_zkfc(name, zkfcs)
+            self.start_zkfc(name, kind[zkfc_of(name)])
         self.wait_for_pair()
         for name in self.layout.datanodes:
-            self.start_datanode(name, namenodes)
+            self.start_datanode(name, kind[name])
 
     def launch(self, name: str, kind: Kind) -> ManagedProcess:
         """Start one part and do not wait for it."""

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -63,6 +63,10 @@ class Programs:
     java: Java
     class_path: str
     quick: bool
+    before_java: list[str] = field(default_factory=list)
+    """Words that stand before the command line of each of Hadoop's daemons."""
+    journal_keys: dict[str, dict[str, str]] = field(default_factory=dict)
+    """More keys of single JournalNodes."""
 
     @property
     def conf_dir(self) -> Path:
@@ -107,6 +111,7 @@ class Programs:
         keys = {
             "dfs.journalnode.http-address": f"{host}:{ports.http}",
             "dfs.journalnode.edits.dir": str(self.layout.edits_dir(name)),
+            **self.journal_keys.get(name, {}),
         }
         if kind is Kind.HADOOP:
             keys["dfs.journalnode.rpc-address"] = f"{host}:{ports.rpc}"
@@ -135,6 +140,7 @@ class Programs:
         # Its ZKFC keeps the JVM's defaults: it is the one that is measured.
         quick = QUICK if self.quick and program != "zkfc" else ()
         return [
+            *self.before_java,
             str(self.java.executable),
             f"-Xmx{HEAP_MEGABYTES[program]}m",
             *quick,
