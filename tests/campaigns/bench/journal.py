@@ -15,6 +15,7 @@ from ha.daemon.logs import configure_logging
 from ha.daemon.process import calm_collector
 from tests.campaigns.bench import commits, takeover, typed_edits
 from tests.campaigns.bench.busy import busy
+from tests.campaigns.bench.cheap_calls import cheap_calls
 from tests.campaigns.bench.cpu import hand_over
 from tests.campaigns.bench.daemon_loop import daemon_loop
 from tests.campaigns.bench.hadoop_peer import hadoop_rows
@@ -54,6 +55,7 @@ FIGURES: Final[dict[str, Figure]] = {
     "scan": takeover.scanning,
     "memory": takeover.memory,
     "mkdirs": mkdirs,
+    "calls": cheap_calls,
     "nnthroughput": nnthroughput,
     "transports": lambda _world: transport_rows(),
     "hadoop": hadoop_rows,
