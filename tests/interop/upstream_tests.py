@@ -1,7 +1,7 @@
-"""Hadoop's own journal and observer tests, run against nnha's JournalNodes.
+"""Hadoop's own JUnit tests, run against nnha's JournalNodes, or against a whole cluster.
 
-The stand-in for ``MiniJournalCluster`` and its runner lie with the test data; Maven fetches
-Hadoop's test jars once, where NNHA_INTEROP=1 asks for that.
+The stand-ins for ``MiniJournalCluster`` and ``MiniDFSCluster`` and the runner of the former lie
+with the test data; Maven fetches Hadoop's test jars once, where NNHA_INTEROP=1 asks for that.
 """
 
 import os
@@ -14,19 +14,25 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
 
+from deploy.local.cluster.java import find_java
 from tests import ROOT, TESTDATA
 from tests.interop.hadoop_jars import FETCH_SECONDS, cache_directory
 
 TOOLS: Final = TESTDATA.parent / "tools" / "upstream" / "journal"
+CLIENT_TOOLS: Final = TOOLS.with_name("client")
 _TEST_JAR: Final = "hadoop-hdfs-*-tests.jar"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What ran, as ``Class.method``, and which of these did not pass, with the reason."""
+    """What ran, as ``Class.method``, and which of these did not pass, with the reason.
 
-    ran: frozenset[str]
+    One that ran with several parameters is there several times.  ``aborted`` gave up themselves.
+    """
+
+    ran: tuple[str, ...]
     failed: dict[str, str]
+    aborted: frozenset[str]
 
 
 def lacking() -> str:
@@ -53,16 +59,53 @@ def run(folder: Path, selectors: Sequence[str], *, seconds: float, test_seconds:
     command = ["bash", str(tools / "run.sh"), "nnha", str(folder / "out"), *selectors]
     with (folder / "console.txt").open("wb") as out:
         subprocess.run(command, env=environ, stdout=out, stderr=out, timeout=seconds, check=False)
-    ran, failed = set[str](), dict[str, str]()
-    for report in (folder / "out" / "reports").glob("TEST-*.xml"):
+    return _outcome(folder / "out" / "reports")
+
+
+def run_client(folder: Path, conf: Path, classes: Sequence[str], *, seconds: float) -> Outcome:
+    """Run whole classes in one JVM on the running cluster that a configuration directory names.
+
+    The stand-in connects where Hadoop's ``MiniDFSCluster`` would start a cluster, and empties it.
+    Raises CalledProcessError if the stand-in does not compile, TimeoutExpired after ``seconds``.
+    """
+    tools, java = CLIENT_TOOLS / "runner", str(find_java().executable)
+    jars = os.pathsep.join(map(str, sorted(_fetched(folder).glob("*.jar"))))
+    made = folder / "MiniDFSCluster.java"
+    subprocess.run([sys.executable, tools / "make_shim.py", jars, made], check=True)
+    subprocess.run(
+        [java, "-m", "jdk.compiler/com.sun.tools.javac.Main", "-nowarn", "-cp", jars,
+         "-d", folder / "shim", made, tools / "src" / "Shim.java"],
+        check=True,
+    )  # fmt: skip
+    opened = [f"--add-opens=java.base/java.{part}=ALL-UNNAMED" for part in ("lang", "net", "util")]
+    command = [
+        java, "-Xmx1g", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *opened,
+        "-Dshim.uri=hdfs://ns1", f"-Dshim.conf={conf}", f"-Dtest.build.data={folder / 'data'}",
+        f"-Dlog.file={folder / 'log'}", f"-Dhadoop.log.dir={folder}",
+        "-cp", os.pathsep.join([str(folder / "shim"), str(CLIENT_TOOLS / "cp"), jars]),
+        "org.junit.platform.console.ConsoleLauncher", "execute", "--disable-banner",
+        "--disable-ansi-colors", "--details=tree", f"--reports-dir={folder / 'reports'}",
+        *(f"--select-class={one}" for one in classes),
+    ]  # fmt: skip
+    with (folder / "console.txt").open("wb") as out:
+        subprocess.run(command, cwd=folder, stdout=out, stderr=out, timeout=seconds, check=False)
+    return _outcome(folder / "reports")
+
+
+def _outcome(reports: Path) -> Outcome:
+    """Return what JUnit's reports in a folder say."""
+    ran, failed, aborted = list[str](), dict[str, str](), set[str]()
+    for report in reports.glob("TEST-*.xml"):
         for case in ElementTree.parse(report).iter("testcase"):
             name = f"{case.get('classname', '').rpartition('.')[2]}.{case.get('name', '')}"
             name = name.removesuffix("()")
-            ran.add(name)
+            ran.append(name)
+            if case.find("skipped") is not None:
+                aborted.add(name)
             for kind in ("failure", "error"):
                 if (why := case.find(kind)) is not None:
                     failed[name] = why.get("message") or kind
-    return Outcome(frozenset(ran), failed)
+    return Outcome(tuple(ran), failed, frozenset(aborted))
 
 
 def _libraries() -> Path:

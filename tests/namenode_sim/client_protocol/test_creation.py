@@ -203,7 +203,7 @@ async def test_nothing_is_made_at_the_reserved_path(path: str) -> None:
     assert (refusal.value.java_class, refusal.value.message) == (
         INVALID_PATH, f"Invalid path name {path}"
     )  # fmt: skip
-    with pytest.raises(RemoteFault, match='is reserved and cannot be created') as refusal:
+    with pytest.raises(RemoteFault, match="is reserved and cannot be created") as refusal:
         await served.mkdirs(path)
     assert refusal.value.java_class == HADOOP_ILLEGAL_ARGUMENT
     assert not served.log.frames
