@@ -27,6 +27,9 @@ from namenode_sim.edits.ops import Times
 from namenode_sim.edits.values import Block
 from namenode_sim.namespace.inode import INodeFile
 
+Infos = dict[str, hdfs_types_pb2.DatanodeInfoProto]
+"""What readers are given of DataNodes, by their ids: each is in most of the blocks of a file."""
+
 _ONE_MODE = {mode: frozenset({mode}) for mode in Mode}
 _LAST = {AdminState.ENTERING_MAINTENANCE: 1, AdminState.DECOMMISSIONED: 2}
 """DataNodes to be read from behind all others (DFSUtil.ServiceComparator)."""
@@ -79,13 +82,14 @@ def located_blocks(
         length = min(length, size - offset)
     last_complete = in_snapshot or stage_of(scene, blocks[-1]) is Stage.COMPLETE
     starts = size - blocks[-1].num_bytes
+    ranged, infos = _in_range(blocks, offset, length), Infos()
+    located = [located_block(scene, block, begin, infos) for begin, block in ranged]
+    ends_there = bool(ranged) and ranged[-1][1] is blocks[-1]
     return hdfs_types_pb2.LocatedBlocksProto(
         fileLength=size if last_complete else starts,
         underConstruction=is_open,
-        blocks=[
-            located_block(scene, block, begin) for begin, block in _in_range(blocks, offset, length)
-        ],
-        lastBlock=located_block(scene, blocks[-1], starts),
+        blocks=located,
+        lastBlock=located[-1] if ends_there else located_block(scene, blocks[-1], starts, infos),
         isLastBlockComplete=last_complete,
     )
 
@@ -104,10 +108,13 @@ def _in_range(blocks: tuple[Block, ...], offset: int, length: int) -> list[tuple
     return found
 
 
-def located_block(scene: Scene, block: Block, offset: int) -> hdfs_types_pb2.LocatedBlockProto:
+def located_block(
+    scene: Scene, block: Block, offset: int, infos: Infos | None = None
+) -> hdfs_types_pb2.LocatedBlockProto:
     """Return a block with the DataNodes that have it, the nearest to the caller first."""
     places, corrupt = _readable(scene, slot_of(scene, block))
-    return block_at(scene, block, offset, _by_distance(scene, places), corrupt=corrupt)
+    nearest = _by_distance(scene, places)
+    return block_at(scene, block, offset, nearest, corrupt=corrupt, infos=infos)
 
 
 def located_for_writing(
@@ -166,11 +173,14 @@ def block_at(
     mode: Mode = Mode.READ,
     *,
     corrupt: bool = False,
+    infos: Infos | None = None,
 ) -> hdfs_types_pb2.LocatedBlockProto:
     """Return a block at places, in their order, with a token that lets the caller do this there.
 
-    ``offset`` -1 stands for a block of no file.
+    ``offset`` -1 stands for a block of no file.  ``infos`` keeps what was made of each DataNode in
+    the same answer.
     """
+    infos = Infos() if infos is None else infos
     answer = hdfs_types_pb2.LocatedBlockProto(
         b=extended(scene, block),
         offset=offset % U64,
@@ -179,7 +189,10 @@ def block_at(
     )
     places = tuple(places)
     for node, storage in places:
-        answer.locs.append(info_of(node, scene.now, scene.now_ms))
+        info = infos.get(node.id.uuid)
+        if info is None:
+            info = infos[node.id.uuid] = info_of(node, scene.now, scene.now_ms)
+        answer.locs.append(info)
         answer.isCached.append(block.block_id in node.cache.cached)
         answer.storageTypes.append(hdfs_types_pb2.StorageTypeProto.ValueType(int(storage.type)))
         answer.storageIDs.append(storage.uuid)
