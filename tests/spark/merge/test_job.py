@@ -12,11 +12,17 @@ from click.testing import CliRunner, Result
 
 from namenode_sim.checkpoint.merge import merge
 from namenode_sim.edits.errors import EditsError
-from namenode_sim.edits.ops import AllowSnapshot, StartLogSegment
+from namenode_sim.edits.ops import (
+    AllowSnapshot,
+    CreateSnapshot,
+    EndLogSegment,
+    StartLogSegment,
+)
 from namenode_sim.image.errors import ImageError
 from namenode_sim.image.facts import image_facts
 from namenode_sim.image.files import check_digest
 from namenode_sim.image.reader import load_image
+from namenode_sim.namespace.namespace import Namespace
 from spark.engine.model import SparkUnavailable
 from spark.engine.outcome import InlineEngine
 from spark.merge import job
@@ -29,7 +35,8 @@ from tests.namenode_sim.image.image_world import real
 from tests.namenode_sim.namespace.dump import differences
 from tests.namenode_sim.startup.startup_world import OPEN, held_by, mkdir
 from tests.spark.merge.job_world import LAST, ROLLED, first_image, merged_name, name_directory
-from tests.worlds.files import write_segment
+from tests.worlds.files import info, write_segment
+from tests.worlds.name_dirs import format_name_dirs
 
 
 def merged(current: Path, out: Path, tell: Callable[[Progress], None] = lambda _: None) -> MergedOn:
@@ -76,6 +83,33 @@ def test_edits_of_an_older_layout_leave_the_image_in_its_own(tmp_path: Path) -> 
     assert image_facts(done.merged.image).layout == -67
     theirs = merge(first_image(current), current, tmp_path / "whole")
     assert differences(load_image(done.merged.image), load_image(theirs.image)) == []
+
+
+SNAPSHOTS = (
+    StartLogSegment(),
+    mkdir("/kept"),
+    mkdir("/kept/x"),
+    AllowSnapshot("/kept"),
+    CreateSnapshot("/kept", "s", 1_234_567),
+    EndLogSegment(),
+)
+
+
+def test_snapshots_keep_their_times(tmp_path: Path) -> None:
+    """One process takes them over from the edits, and a divided merge from the image."""
+    current = tmp_path / "name" / "current"
+    format_name_dirs([current.parent], info(-67), Namespace.empty("hdfs"))
+    write_segment(current, 1, SNAPSHOTS, layout=-67)
+    first = merged(current, tmp_path / "first")
+    assert first.single_process_because is not None
+    write_segment(current, len(SNAPSHOTS) + 1, OPEN, layout=-67)
+    second = merge_on(
+        InlineEngine(), first.merged.image, current, tmp_path / "second", tmp_path / "second"
+    )
+    assert second.single_process_because is None
+    for image in (first.merged.image, second.merged.image):
+        (taken,) = load_image(image).snapshots.snapshottable.values()
+        assert [(one.name, one.root.mtime) for one in taken] == [("s", 1_234_567)]
 
 
 def command(current: Path, out: Path, *more: str) -> Result:
