@@ -37,6 +37,8 @@ def secured_keys(realm: Kdc) -> dict[str, str]:
     services = {"namenode": "nn", "journalnode": "jn", "datanode": "dn"}
     return {
         "hadoop.security.authentication": "kerberos",
+        # As clusters have it.  Hadoop's JournalNode takes others for strangers that ask for edits.
+        "hadoop.security.auth_to_local": "RULE:[2:$1](nn|jn|dn)s/.*/hdfs/ DEFAULT",
         "hadoop.rpc.protection": "authentication,integrity,privacy",
         "dfs.data.transfer.protection": "authentication,integrity,privacy",
         "dfs.block.access.token.enable": "true",
