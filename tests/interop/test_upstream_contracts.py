@@ -13,11 +13,17 @@ from deploy.local.cluster.cluster import Cluster, open_cluster
 from tests.interop import upstream_tests
 from tests.needs import JAVA_COMPILER, UPSTREAM_TESTS
 
-pytestmark = [pytest.mark.interop, pytest.mark.cluster, JAVA_COMPILER.mark, UPSTREAM_TESTS.mark]
+pytestmark = [
+    pytest.mark.interop,
+    pytest.mark.cluster,
+    pytest.mark.long,
+    JAVA_COMPILER.mark,
+    UPSTREAM_TESTS.mark,
+]
 
 _CONTRACT: Final = "org.apache.hadoop.fs.contract.hdfs.TestHDFSContract"
 SHORT: Final = {"Append": 8, "Concat": 5, "Rename": 10}
-"""The parts of the contract that CI runs, and how many tests each has."""
+"""The parts of the contract that are run, and how many tests each has."""
 
 
 @pytest.fixture(scope="module")
