@@ -30,7 +30,11 @@ CASES: dict[
     str, tuple[Mapping[str, str], Mapping[str, object], list[tuple[str, Severity, str]]]
 ] = {
     "all may move": ({}, {}, [("move of nn1", OK, "its daemons can be moved")]),
-    "Kerberos": ({}, {"SecurityEnabled": True}, [("move of nn1", FAIL, "demands Kerberos")]),
+    "Kerberos there alone": (
+        {}, {"SecurityEnabled": True}, [("move of nn1", FAIL, "demands Kerberos")]),
+    "Kerberos on both sides": (
+        {"hadoop.security.authentication": "kerberos"}, {"SecurityEnabled": True},
+        [("move of nn1", OK, "its daemons can be moved")]),
     "a rolling upgrade": (
         {}, {"RollingUpgradeStatus": {"startTime": 1}},
         [("move of nn1", FAIL, "rolling upgrade is under way")]),

@@ -11,6 +11,7 @@ from ha.cluster.check_result import Finding, fail, ok, warn
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import journal as keys_journal
+from ha.conf.keys import security as keys_security
 from ha.conf.topology import HostPort, namenodes, shared_edits
 from ha.daemon.http.http_get import http_get
 from ha.record import dataclass, field
@@ -79,12 +80,12 @@ def check_move(
         return
     yield from _journal_addresses(configuration, nameservice)
     for name, facts in hadoops.items():
-        yield from _namenode(name, facts)
+        yield from _namenode(configuration, name, facts)
 
 
-def _namenode(name: str, facts: NameNodeFacts) -> Iterator[Finding]:
+def _namenode(configuration: Configuration, name: str, facts: NameNodeFacts) -> Iterator[Finding]:
     check, beans = f"move of {name}", facts.beans
-    problems = list(_problems(beans))
+    problems = list(_problems(configuration, beans))
     for found, then in problems:
         yield fail(check, found, then)
     journal = str(beans.get("NameJournalStatus") or "")
@@ -96,9 +97,13 @@ def _namenode(name: str, facts: NameNodeFacts) -> Iterator[Finding]:
     yield ok(check, f"Hadoop {facts.hadoop_version}: its daemons can be moved ({PAGE})")
 
 
-def _problems(beans: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    if beans.get("SecurityEnabled") is True:
-        yield "it demands Kerberos, which nnha's ZKFC does not speak", "docs/not-here-yet.md"
+def _problems(
+    configuration: Configuration, beans: Mapping[str, object]
+) -> Iterator[tuple[str, str]]:
+    key, demanded = keys_security.AUTHENTICATION, "kerberos"
+    if beans.get("SecurityEnabled") is True and configuration.get(key) != demanded:
+        found = f"it demands Kerberos, and {key.name} is {configuration.get(key)} here"
+        yield found, f"{key.name}={demanded}, with the principals: docs/kerberos.md"
     if beans.get("RollingUpgradeStatus"):
         yield "a rolling upgrade is under way", "hdfs dfsadmin -rollingUpgrade finalize"
     if beans.get("UpgradeFinalized") is False:
