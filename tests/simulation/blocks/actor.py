@@ -120,19 +120,25 @@ class Actor:
             failed_volumes=self._owner.failed_volumes,
         )
         wants = self._owner.loop.time() >= self._report_due
-        given: list[Answer] = []
+        lost, given = False, list[Answer]()
+
+        def drop_what_was_lost() -> None:
+            while lost and given:
+                for command in given.pop().commands:
+                    self._owner.watcher.drops(self._owner.name, self._who, command)
 
         def hear(keeper: Keeper) -> Answer:
             answer = keeper.hear(beat, wants_lease=wants)
             self._owner.watcher.answers(self._who, self._owner.name, answer)
             given.append(answer)
+            drop_what_was_lost()  # a stranded request is served when its sender has gone on
             return answer
 
         try:
             answer = await self._call("heartbeat", hear)
         except BaseException:
-            for command in given[-1].commands if given else ():  # the answer was lost
-                self._owner.watcher.drops(self._owner.name, self._who, command)
+            lost = True
+            drop_what_was_lost()
             raise
         assert isinstance(answer, Answer)
         if answer.must_register:

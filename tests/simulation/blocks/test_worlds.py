@@ -11,7 +11,7 @@ from tests.simulation.engine import walks
 FOUND = (
     25, 51, 215, 1_249, 5_062, 5_212, 5_440, 200_191, 7_000_192, 7_000_448, 7_000_530, 7_000_577,
     7_000_874, 7_200_016, 8_400_201, 8_400_202, 8_400_311, 8_500_106, 8_500_680,
-    8_701_510, 8_701_600, 8_705_032, 8_711_452, 8_712_005, 8_720_140,
+    8_701_510, 8_701_600, 8_705_032, 8_711_452, 8_712_005, 8_720_140, 8_730_330,
 )  # fmt: skip
 """Seeds that once broke an invariant.
 
@@ -50,8 +50,8 @@ that had just started was lost, and Hadoop's DataNode did not report there for h
 8712005: a DataNode carried out what a NameNode had ordered before it was killed and started again,
 after it had reported all replicas to the new process (has unit tests). 8711452: a heartbeat from
 before a DataNode lost a volume came after that loss was known, and the standby waited for a report
-of that volume for ever (likewise). 8720140 was a flaw of the oracle: what a NameNode ordered in an
-answer that was lost is not carried out.
+of that volume for ever (likewise). 8720140 and 8730330 were flaws of the oracle: what a NameNode
+ordered in an answer that was lost, or that its DataNode did not wait for, is not carried out.
 """
 
 
