@@ -15,6 +15,7 @@ import structlog
 
 from ha.conf.topology import HostPort
 from ha.daemon.http.negotiate import ASKED_BY, NotProven, ticket_for
+from ha.daemon.in_thread import run_in_thread
 from ha.daemon.lazy_import import load_late
 from ha.security.caller import Role
 from ha.security.own_tls import context_for, scheme
@@ -93,7 +94,7 @@ async def upload_image(
         watch.reschedule(asyncio.get_running_loop().time() + pause + stall_seconds)
 
     # Ours to close: aiohttp drops a body half-read when the answer comes before its end.
-    file = await asyncio.to_thread(image.open, "rb")
+    file = await run_in_thread(lambda: image.open("rb"), lambda opened: opened.close())
     try:
         # aiohttp begins to count when the body is out.  Before that, a NameNode that was stopped
         # would be waited for without end: for its word, or for room in its socket.
@@ -196,7 +197,7 @@ async def _paced(
             pause = max(0.0, sent / bytes_per_second - (time.monotonic() - began))
         moved(pause)
         await asyncio.sleep(pause)
-        chunk = await asyncio.to_thread(file.read, min(piece, size - sent))
+        chunk = await run_in_thread(partial(file.read, min(piece, size - sent)))
         if not chunk:
             raise UploadFailed(f"{file.name} became shorter while it was sent")
         yield chunk

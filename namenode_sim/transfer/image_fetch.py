@@ -1,10 +1,10 @@
 """Fetch an image from another NameNode's /imagetransfer, and believe only its digest."""
 
-import asyncio
 import hashlib
 import os
 import re
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 from urllib.parse import urlencode
@@ -13,6 +13,7 @@ import structlog
 
 from ha.conf.topology import HostPort
 from ha.daemon.http.negotiate import NotProven, prove_ourselves
+from ha.daemon.in_thread import run_in_thread
 from ha.daemon.lazy_import import load_late
 from ha.security.caller import Role
 from ha.security.own_tls import context_for, scheme
@@ -90,11 +91,15 @@ async def fetch_image(
         raise FetchFailed(f"{url}: {failure}") from failure
     else:
         target = folder / image_name(txid)
-        await asyncio.to_thread(write_digest, target, digest)
-        await asyncio.to_thread(rename_durably, beside, target)
+        await run_in_thread(partial(_publish, beside, target, digest))
         return target
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _publish(beside: Path, target: Path, digest: str) -> None:
+    write_digest(target, digest)
+    rename_durably(beside, target)
 
 
 async def _receive(response: "aiohttp.ClientResponse", path: Path, name: str) -> str:
@@ -122,8 +127,8 @@ async def _receive(response: "aiohttp.ClientResponse", path: Path, name: str) ->
             if received > size:
                 break
             found.update(chunk)
-            await asyncio.to_thread(file.write, chunk)
-        await asyncio.to_thread(_sync, file)
+            await run_in_thread(partial(file.write, chunk))
+        await run_in_thread(partial(_sync, file))
     if received != size or found.hexdigest() != digest:
         raise FetchFailed(
             f"it came damaged: {received} bytes with digest {found.hexdigest()}, announced were "

@@ -1,6 +1,5 @@
 """Make a backup: what a running cluster has, in files that are checked before they are named."""
 
-import asyncio
 import hashlib
 import os
 import shutil
@@ -9,8 +8,10 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
+from ha.daemon.in_thread import run_in_thread
 from ha.daemon.version import version
 from ha.security.certificate_files import CA_KEY
 from hadoop.durable import sync_folder, write_durably
@@ -65,7 +66,7 @@ async def _open_segment(edits: AsyncGenerator[Chunk, None], room: Path) -> None:
                 elif chunk.layout_version != layout:
                     raise BackupError(f"the layout changes at {chunk.first}; try it again")
                 last = chunk.last
-                await asyncio.to_thread(file.write, chunk.records)
+                await run_in_thread(partial(file.write, chunk.records))
     if first:
         part.rename(room / f"edits_{first:019d}-{last:019d}")
     part.unlink(missing_ok=True)

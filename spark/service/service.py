@@ -5,11 +5,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import assert_never
 
 import structlog
 
+from ha.daemon.in_thread import run_in_thread
 from hadoop.directory_lock import DirectoryLock
 from hadoop.errors import StorageError
 from namenode_sim.edits.errors import EditsError
@@ -162,7 +164,7 @@ class CheckpointService:
         self._image = staged.image
         if staged.last_txid > staged.base_txid:
             out = self._work / "merged"
-            await asyncio.to_thread(_forget_images, out, image_name(staged.last_txid))
+            await run_in_thread(partial(_forget_images, out, image_name(staged.last_txid)))
             self._image = await self._merger.merge(staged, out)
         _require_txid(self._image, staged)
         metrics.MERGE_DURATION.observe(time.monotonic() - began)
@@ -183,7 +185,7 @@ class CheckpointService:
     async def _keep(self, image: Path, staged: Staged) -> None:
         """Keep it as the next merge's base; without it that one fetches the image."""
         try:
-            await asyncio.to_thread(adopt, image, staged)
+            await run_in_thread(partial(adopt, image, staged))
         except OSError as problem:
             log.warning("checkpoint.base_not_kept", path=str(image), because=str(problem))
 

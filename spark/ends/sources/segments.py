@@ -4,15 +4,16 @@ Every byte is believed for two reasons only: each edit's checksum and number, an
 majority of the nodes lists for the whole segment.
 """
 
-import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import structlog
 
+from ha.daemon.in_thread import run_in_thread
 from journal.errors import StorageFailed, Unavailable
 from journal.frame import file_header
 from journal.model import NodeName, Segment
@@ -72,7 +73,7 @@ async def _copy(reader: JournalReader, node: NodeName, segment: Segment, target:
                 async for chunk in chunks:
                     if file.tell() == 0:
                         file.write(file_header(chunk.layout_version))
-                    await asyncio.to_thread(_add, file.write, digest.update, chunk)
+                    await run_in_thread(partial(_add, file.write, digest.update, chunk))
         if segment.digest and digest.digest() != segment.digest:
             raise StorageFailed(
                 f"its copy of {segment.name()} has the digest {digest.hexdigest()[:16]}, and "

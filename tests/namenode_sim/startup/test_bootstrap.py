@@ -22,6 +22,7 @@ from namenode_sim.storage.storage import open_name_dirs
 from namenode_sim.transfer.image_fetch import FetchFailed, fetch_image
 from namenode_sim.transfer.image_server import ImageServer, TransferLimits
 from namenode_sim.transfer.namenode_protocol import Facts
+from tests import awaits
 from tests.namenode_sim.image.image_world import rich_namespace
 from tests.namenode_sim.namespace.dump import differences
 from tests.namenode_sim.startup import startup_world
@@ -256,6 +257,35 @@ async def test_a_lying_source_leaves_nothing_behind(tmp_path: Path, case: str) -
         with pytest.raises(FetchFailed, match=message):
             await fetch_image(at, tmp_path, TxId(5), info(), stall_seconds=5)
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_fetch_that_is_cut_short_leaves_nothing_or_the_whole_image(tmp_path: Path) -> None:
+    image = saved(tmp_path / "source") / "current" / f"fsimage_{IMAGE.last_applied:019d}"
+    body = image.read_bytes()
+    digest = {"X-MD5-Digest": hashlib.md5(body, usedforsecurity=False).hexdigest()}
+
+    async def serve(_request: web.Request) -> web.Response:
+        return web.Response(body=body, headers=digest)
+
+    lives = 0
+
+    def folder() -> Path:
+        return tmp_path / f"life {lives}"
+
+    async def life() -> None:
+        nonlocal lives
+        lives += 1
+        folder().mkdir()
+        await fetch_image(at, folder(), IMAGE.last_applied, info(), stall_seconds=30)
+
+    async def after(number: int) -> None:
+        left = sorted(path.name for path in folder().iterdir())
+        assert left in ([], [image.name, f"{image.name}.md5"]), number
+        assert awaits.files_open_below(folder()) == [], number
+
+    async with serving(web.get("/imagetransfer", serve)) as at:
+        assert await awaits.cut_at_each_await(life, after) > 4
+    assert (folder() / image.name).read_bytes() == body
 
 
 async def test_a_source_that_falls_silent_is_given_up(tmp_path: Path) -> None:
