@@ -91,13 +91,14 @@ class Executor:
         self._more.set()
 
     def obey(self, who: NameNodeId) -> None:
-        """Drop what others have ordered.
+        """Drop what was ordered before a NameNode is obeyed, by itself as well.
 
         Bad schedule: two NameNodes are obeyed in turn, and the first again, before this queue is
-        taken.  The second has counted a replica, and had others deleted; an order from the first
-        term of the first would delete it after all.
+        taken, or the first was a standby in between and nothing was heard of the second.  One of
+        them has counted a replica, and had others deleted; an order from the first term of the
+        first would delete it after all.
         """
-        self._keep(lambda giver: giver == who, "orders of others", who)
+        self._keep(lambda _: False, "orders of earlier terms", who)
 
     def forget(self, who: NameNodeId) -> None:
         """Drop what a NameNode has ordered; to be called where this DataNode registers with it.

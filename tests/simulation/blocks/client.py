@@ -57,7 +57,7 @@ class Ledger(Protocol):
     def restamped(self, block_id: int, stamp: int) -> None:
         """Note the new stamp that a block was given."""
 
-    def sends(self, block_id: int, start: int, payload: bytes) -> None:
+    def sends(self, block: Block, start: int, payload: bytes, pipeline: Iterable[str]) -> None:
         """Note the bytes of a block that a writer sends."""
 
     def acked(self, block: Block, length: int, pipeline: Iterable[str]) -> None:
@@ -277,8 +277,8 @@ class _BlockWriter:
             made = self.block
             await self._set_up(lambda storage: Create(made, storage, 0), made, again=False)
         payload = self.client.random.randbytes(end - start)
-        self.client.ledger.sends(self.block.block_id, start, payload)
         while True:
+            self.client.ledger.sends(self.block, start, payload, self._names())
             try:
                 while self.acked < end:
                     await self._packet(payload[self.acked - start :][:PACKET])

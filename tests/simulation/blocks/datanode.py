@@ -172,16 +172,16 @@ class Life:
             self.owner.disks.claim = claim.encode(self.claims)
         self.owner.watcher.heard(self.owner.name, who, said, txid, verdict)
         if verdict is Heard.OBEYED:
-            self.drop_orders_of_others(who)
+            self.drop_earlier_orders(who)
         for command in answer.commands:
             self.commands.append((who, command))
             self.more.set()
 
-    def drop_orders_of_others(self, who: str) -> None:
-        """Drop them as the product's executor does; Hadoop's does not: its NameNode waits for its
-        queue.
+    def drop_earlier_orders(self, who: str) -> None:
+        """Drop them as the product's executor does; Hadoop's keeps those of the same NameNode,
+        which waits for its queue.
         """
-        self._drop([each for each in self.commands if each[0] != who])
+        self._drop([each for each in self.commands if not self.owner.java or each[0] != who])
 
     def forget_orders(self, who: str) -> None:
         """Drop them where the product's DataNode registers; Hadoop's does not, as above."""

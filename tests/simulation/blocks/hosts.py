@@ -29,6 +29,11 @@ class HostsOperator:
         self._away_seconds: dict[str, float] = {}
         self._going: dict[str, Asked] = {}
         """Those that will be taken away, an active has said that they may go."""
+        self._gone: dict[str, Asked] = {}
+        """Those that were taken away, and stand in the files until another one is in their place.
+
+        An operator that asks for more of such a one says that disks are there which are not.
+        """
         self.lists = ALL_HOSTS
 
     def decommission(self, event: Event) -> None:
@@ -41,12 +46,16 @@ class HostsOperator:
 
     def decommission_rack(self, event: Event) -> None:
         rack = self._victim(event).rack
-        owners = [one for one in self._world.datanodes.values() if one.rack == rack]
+        owners = [one for one in self._present() if one.rack == rack]
         self._ask(event, Asked(Kind.DECOMMISSION), *owners)
 
     def _victim(self, event: Event) -> Datanode:
-        owners = list(self._world.datanodes.values())
+        owners = self._present()
         return owners[event.victim % len(owners)]
+
+    def _present(self) -> list[Datanode]:
+        owners = list(self._world.datanodes.values())
+        return [one for one in owners if one.name not in self._gone] or owners
 
     def _ask(self, event: Event, asked: Asked, *owners: Datanode) -> None:
         """Write the files; one NameNode may be asked to read them later than the other.
@@ -70,7 +79,7 @@ class HostsOperator:
     def _write(self) -> None:
         entries = (
             HostEntry(self._world.datanodes[name].id.host, 0, asked)
-            for name, asked in self._asked.items()
+            for name, asked in (self._gone | self._asked).items()
         )
         self.lists = HostLists(None, tuple(entries))
 
@@ -131,7 +140,7 @@ class HostsOperator:
             owner.disks.volumes[owner.storage(10 + owner.formatted)] = {}
             for stored in lost.values():
                 self._world.oracle.taken(owner.name, stored, said)
-        asked = self._asked.pop(owner.name)
+        self._gone[owner.name] = asked = self._asked.pop(owner.name)
         late = self._world.swarm.late_seconds
         drawn = self._world.faults.random("ops", owner.name, self._world.loop.now)
         self._later(owner, asked, drawn.uniform(0.0, late) if late else 0.0)
@@ -145,6 +154,7 @@ class HostsOperator:
         self._world.loop.call_later(away, self._back, owner, asked, start)
 
     def _back(self, owner: Datanode, asked: Asked, start: float) -> None:
+        self._gone.pop(owner.name, None)
         if self._asked.get(owner.name, asked) is not asked:
             return  # it leaves again by now
         self._asked.pop(owner.name, None)
@@ -157,6 +167,7 @@ class HostsOperator:
     def end(self) -> None:
         """Ask nothing of any DataNode any more."""
         self._asked.clear()
+        self._gone.clear()
         self._refresh_all()
 
     # ---- at the end ----
@@ -173,4 +184,5 @@ class HostsOperator:
     def serve_again(self, owner: Datanode) -> None:
         """End what is asked of a DataNode, wherever it is."""
         self._asked.pop(owner.name, None)
+        self._gone.pop(owner.name, None)
         self._refresh_all()

@@ -333,9 +333,10 @@ class Oracle:
         if self._stamps.setdefault(stamp, block_id) != block_id:
             self.violated("P4", f"stamp {stamp} was given to {self._stamps[stamp]} and {block_id}")
 
-    def sends(self, block_id: int, start: int, payload: bytes) -> None:
-        content = self.truth.content.get(block_id, b"")
-        self.truth.content[block_id] = content[:start] + payload
+    def sends(self, block: Block, start: int, payload: bytes, pipeline: Iterable[str]) -> None:
+        """Note what a writer sends, unless its block was recovered and no DataNode may take it."""
+        if any(True for _ in self._of(block, pipeline)):
+            self.truth.note_sent(block.block_id, start, payload)
 
     def acked(self, block: Block, length: int, pipeline: Iterable[str]) -> None:
         """Note that all DataNodes of the pipeline have ``length`` bytes."""

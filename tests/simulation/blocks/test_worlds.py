@@ -11,7 +11,8 @@ from tests.simulation.engine import walks
 FOUND = (
     25, 51, 215, 1_249, 5_062, 5_212, 5_440, 200_191, 7_000_192, 7_000_448, 7_000_530, 7_000_577,
     7_000_874, 7_200_016, 8_400_201, 8_400_202, 8_400_311, 8_500_106, 8_500_680,
-    8_701_510, 8_701_600, 8_705_032, 8_711_452, 8_712_005, 8_720_140, 8_730_330,
+    8_701_510, 8_701_600, 8_705_032, 8_711_452, 8_712_005, 8_720_140, 8_730_330, 8_740_763,
+    8_741_138, 8_741_142,
 )  # fmt: skip
 """Seeds that once broke an invariant.
 
@@ -52,6 +53,10 @@ after it had reported all replicas to the new process (has unit tests). 8711452:
 before a DataNode lost a volume came after that loss was known, and the standby waited for a report
 of that volume for ever (likewise). 8720140 and 8730330 were flaws of the oracle: what a NameNode
 ordered in an answer that was lost, or that its DataNode did not wait for, is not carried out.
+8740763 was one of the operator, who asked for the maintenance of a machine that had been taken
+away. 8741138 was another of the oracle: a writer whose block had been recovered reaches no
+DataNode. 8741142: an active became a standby and active again, a DataNode heard nothing of the
+other one, and carried out what it had been ordered in the first term (has a unit test as well).
 """
 
 

@@ -77,6 +77,9 @@ class Truth:
         enough = replica.block.stamp >= known.stamp and replica.length >= known.acked
         return enough and stored.data[: known.acked] == content[: known.acked]
 
+    def note_sent(self, block_id: int, start: int, payload: bytes) -> None:
+        self.content[block_id] = self.content.get(block_id, b"")[:start] + payload
+
     def note_cut(self, made: Stored, there: Sequence[tuple[bool, Stored]]) -> None:
         """Excuse what a recovery cuts; ``there`` are all replicas of the block, and whether their
         nodes run.
