@@ -334,8 +334,7 @@ class Oracle:
             self.violated("P4", f"stamp {stamp} was given to {self._stamps[stamp]} and {block_id}")
 
     def sends(self, block: Block, start: int, payload: bytes, pipeline: Iterable[str]) -> None:
-        """Note what a writer sends, unless its block was recovered and no DataNode may take it."""
-        if any(True for _ in self._of(block, pipeline)):
+        if any(True for _ in self._of(block, pipeline)):  # else it was recovered, say
             self.truth.note_sent(block.block_id, start, payload)
 
     def acked(self, block: Block, length: int, pipeline: Iterable[str]) -> None:
