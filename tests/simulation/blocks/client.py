@@ -277,8 +277,8 @@ class _BlockWriter:
             made = self.block
             await self._set_up(lambda storage: Create(made, storage, 0), made, again=False)
         payload = self.client.random.randbytes(end - start)
+        self.client.ledger.sends(self.block, start, payload, self._names())
         while True:
-            self.client.ledger.sends(self.block, start, payload, self._names())
             try:
                 while self.acked < end:
                     await self._packet(payload[self.acked - start :][:PACKET])

@@ -42,8 +42,8 @@ class Books:
         """Begin another file, or an append."""
         self.sent = b""
 
-    def sends(self, block_id: int, start: int, payload: bytes) -> None:
-        del block_id, start
+    def sends(self, block: Block, start: int, payload: bytes, pipeline: Iterable[str]) -> None:
+        del block, start, pipeline
         self.sent += payload
 
     def given(self, block: Block, places: int) -> None:
