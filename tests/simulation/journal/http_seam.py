@@ -1,7 +1,7 @@
 """Takes the place of aiohttp's client under the product's downloads; cuts and corrupts them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
@@ -185,8 +185,9 @@ def session_maker(network: Network, servers: dict[str, HttpServer]) -> Any:  # n
         timeout: aiohttp.ClientTimeout,
         auto_decompress: bool = True,
         connector: aiohttp.BaseConnector | None = None,
+        middlewares: Sequence[aiohttp.ClientMiddlewareType] = (),
     ) -> SimulatedSession:
-        del auto_decompress, connector
+        del auto_decompress, connector, middlewares  # no server here asks for a ticket
         return SimulatedSession(network, servers, timeout)
 
     return make
