@@ -84,12 +84,11 @@ def located_blocks(
     starts = size - blocks[-1].num_bytes
     ranged, infos = _in_range(blocks, offset, length), Infos()
     located = [located_block(scene, block, begin, infos) for begin, block in ranged]
-    ends_there = bool(ranged) and ranged[-1][1] is blocks[-1]
     return hdfs_types_pb2.LocatedBlocksProto(
         fileLength=size if last_complete else starts,
         underConstruction=is_open,
         blocks=located,
-        lastBlock=located[-1] if ends_there else located_block(scene, blocks[-1], starts, infos),
+        lastBlock=located_block(scene, blocks[-1], starts, infos),
         isLastBlockComplete=last_complete,
     )
 
