@@ -72,6 +72,9 @@ class Member(Protocol):
     def forget_orders(self, who: NameNodeId) -> None:
         """Drop the commands that a NameNode sent before this registration."""
 
+    async def take_queued(self) -> None:
+        """Begin to carry out all commands that wait: a full report names no replica that goes."""
+
     def learn_keys(self, who: NameNodeId, keys: tokens.ExportedBlockKeysProto) -> None:
         """Take over a NameNode's keys of block tokens, whatever its role."""
 
@@ -285,6 +288,7 @@ class Actor:
     async def _report(
         self, calls: NameNodeCalls, identity: Identity, store: Store, lease: int
     ) -> None:
+        await self._member.take_queued()
         await self._send_news(calls, identity, store)
         self._report_due = asyncio.get_running_loop().time() + self._rhythm.report_seconds
         try:

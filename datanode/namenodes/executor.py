@@ -91,14 +91,13 @@ class Executor:
         self._more.set()
 
     def obey(self, who: NameNodeId) -> None:
-        """Drop what was ordered before a NameNode is obeyed, by itself as well.
+        """Drop what others have ordered.
 
         Bad schedule: two NameNodes are obeyed in turn, and the first again, before this queue is
-        taken, or the first was a standby in between and nothing was heard of the second.  One of
-        them has counted a replica, and had others deleted; an order from the first term of the
-        first would delete it after all.
+        taken.  The second has counted a replica, and had others deleted; an order from the first
+        term of the first would delete it after all.
         """
-        self._keep(lambda _: False, "orders of earlier terms", who)
+        self._keep(lambda giver: giver == who, "orders of others", who)
 
     def forget(self, who: NameNodeId) -> None:
         """Drop what a NameNode has ordered; to be called where this DataNode registers with it.
@@ -120,12 +119,21 @@ class Executor:
             while True:
                 await self._more.wait()
                 self._more.clear()
-                while self._queue:
-                    self._take(*self._queue.popleft())
-                    await asyncio.sleep(0)
+                await self.take_queued()
         finally:
             for task in tuple(self._running):
                 task.cancel()
+
+    async def take_queued(self) -> None:
+        """Take all commands that wait; to be awaited before a full report is made.
+
+        Bad schedule: an active becomes a standby and active again, between two heartbeats, and this
+        queue is slow.  The report of the new term names a replica that an order of the old one
+        deletes afterwards, and the NameNode counts it and has the others deleted.
+        """
+        while self._queue:
+            self._take(*self._queue.popleft())
+            await asyncio.sleep(0)
 
     def _take(self, who: NameNodeId, command: Command) -> None:
         kind = type(command).__name__.lower()

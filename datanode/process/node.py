@@ -180,6 +180,10 @@ class DataNode:
         if self._joined is not None:
             self._joined.executor.forget(who)
 
+    async def take_queued(self) -> None:
+        if self._joined is not None:
+            await self._joined.executor.take_queued()
+
     def learn_keys(self, who: NameNodeId, keys: tokens.ExportedBlockKeysProto) -> None:
         if self._joined is not None:
             self._joined.access.learn(who, keys)

@@ -8,14 +8,16 @@ from pathlib import Path
 from datanode.namenodes.actor import Actor, Rhythm
 from datanode.namenodes.claim import NameNodeId, Said
 from datanode.namenodes.commands import Command
+from datanode.namenodes.executor import Executor
 from datanode.namenodes.identity import Identity, Namespace
 from datanode.namenodes.namenode_client import Condition
 from datanode.replicas.store import Store
 from ha.conf.topology import HostPort
 from hadoop.proto import block_tokens_pb2 as tokens
+from hadoop.wire.peer import TransferLimits
 from tests.datanode import name_nodes
 from tests.datanode.name_nodes import NameNode, seen
-from tests.datanode.stores import POOL, block, store, volume
+from tests.datanode.stores import POOL, block, finalized, store, volume
 
 WHO = NameNodeId("nn1")
 IDENTITY = Identity("uuid-1", "127.0.0.1", 1, 2, 3, Namespace(77, "CID-1", 1234, POOL.pool))
@@ -47,6 +49,9 @@ class Noting:
     def forget_orders(self, _: NameNodeId) -> None:
         self._note("forget orders")
 
+    async def take_queued(self) -> None:
+        self._note("take queued")
+
     def learn_keys(self, _: NameNodeId, __: tokens.ExportedBlockKeysProto) -> None:
         return
 
@@ -64,6 +69,43 @@ async def test_orders_are_forgotten_with_each_registration_before_the_next_come(
     active.commands = [name_nodes.invalidate(block())]
     await seen(lambda: ("commanded", 2) in member.noted)
     assert member.noted == [("forget orders", 1), ("forget orders", 2), ("commanded", 2)]
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+
+
+class Slow(Noting):
+    """A DataNode that takes its commands when it must."""
+
+    def __init__(self, held: Store, active: NameNode) -> None:
+        super().__init__(held, active)
+        self.executor = Executor(
+            held, IDENTITY, TransferLimits(), obeyed=lambda: WHO, calls=lambda _: None
+        )
+
+    def commanded(self, who: NameNodeId, commands: Sequence[Command]) -> None:
+        self.executor.add(who, commands)
+
+    async def take_queued(self) -> None:
+        await self.executor.take_queued()
+
+
+async def test_a_full_report_names_no_replica_whose_deletion_waits(
+    tmp_path: Path, active: NameNode
+) -> None:
+    """Bad schedule: the NameNode's next term counts it, and has the others deleted."""
+    kept = await store(volume(tmp_path))
+    for each in (block(0), block(1)):
+        await finalized(kept, each, b"bytes")
+    member = Slow(kept, active)
+    actor = Actor(WHO, HostPort("127.0.0.1", active.port), member, Rhythm(0.05, 3600))
+    running = asyncio.create_task(actor.run())
+    await seen(lambda: len(active.heartbeats) > 1)
+    active.commands = [name_nodes.invalidate(block(0))]
+    await seen(lambda: not active.commands)
+    active.lease = 7
+    await seen(lambda: len(active.reports) > 0)
+    assert [one.numberOfBlocks for one in active.reports[0].reports] == [1]
     running.cancel()
     with suppress(asyncio.CancelledError):
         await running

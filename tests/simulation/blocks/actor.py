@@ -162,6 +162,8 @@ class Actor:
         return stored.replica.storage == announced.storage
 
     async def _report(self, lease: int) -> None:
+        if not self._owner.java:  # Hadoop's queue is slow, and its NameNode waits for it
+            await self._life.take_queued()
         await self._send_news()
         listed = [_listed(storage, self._life.map) for storage in self._owner.disks.volumes]
         self._report_due = self._owner.loop.time() + self._owner.report_seconds

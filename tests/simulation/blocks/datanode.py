@@ -8,7 +8,7 @@ which may take minutes.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from random import Random
 from typing import Any, Final, Protocol
 
@@ -136,6 +136,10 @@ class Datanode:
         return DatanodeId(self.uuid, f"10.0.0.{self.number}", self.name, 9866, 9864, 9867)
 
 
+async def no_commands() -> None:
+    """Take none: no executor is there yet."""
+
+
 class Life:
     """One life of a DataNode's process."""
 
@@ -148,6 +152,8 @@ class Life:
         self.queues = {name: IncrementalQueue() for name in owner.namenodes}
         self.wakes = {name: asyncio.Event() for name in owner.namenodes}
         self.commands: deque[tuple[str, Command]] = deque()
+        self.take_queued: Callable[[], Awaitable[None]] = no_commands
+        """Takes all that waits, as its executor does."""
         self.more = asyncio.Event()
         self.copies = 0
 
@@ -172,16 +178,16 @@ class Life:
             self.owner.disks.claim = claim.encode(self.claims)
         self.owner.watcher.heard(self.owner.name, who, said, txid, verdict)
         if verdict is Heard.OBEYED:
-            self.drop_earlier_orders(who)
+            self.drop_orders_of_others(who)
         for command in answer.commands:
             self.commands.append((who, command))
             self.more.set()
 
-    def drop_earlier_orders(self, who: str) -> None:
-        """Drop them as the product's executor does; Hadoop's keeps those of the same NameNode,
-        which waits for its queue.
+    def drop_orders_of_others(self, who: str) -> None:
+        """Drop them as the product's executor does; Hadoop's does not: its NameNode waits for its
+        queue.
         """
-        self._drop([each for each in self.commands if not self.owner.java or each[0] != who])
+        self._drop([each for each in self.commands if each[0] != who])
 
     def forget_orders(self, who: str) -> None:
         """Drop them where the product's DataNode registers; Hadoop's does not, as above."""

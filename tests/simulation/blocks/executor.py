@@ -53,6 +53,7 @@ class Executor:
     def __init__(self, life: Life, others: dict[str, Datanode], faces: Faces) -> None:
         self._life, self._others, self._faces = life, others, faces
         self._name, self._watcher = life.owner.name, life.owner.watcher
+        life.take_queued = self.take_queued
 
     async def run(self) -> None:
         """Execute commands for ever; the claim is checked when a command is taken."""
@@ -62,14 +63,18 @@ class Executor:
             life.more.clear()
             if life.owner.command_seconds:
                 await asyncio.sleep(life.owner.random.random() * life.owner.command_seconds)
-            while life.commands:
-                who, command = life.commands.popleft()
-                if may_command(life, who):
-                    self._watcher.executes(self._name, who, command)
-                    self._execute(who, command)
-                else:
-                    self._watcher.drops(self._name, who, command)
-                await asyncio.sleep(0)
+            await self.take_queued()
+
+    async def take_queued(self) -> None:
+        life = self._life
+        while life.commands:
+            who, command = life.commands.popleft()
+            if may_command(life, who):
+                self._watcher.executes(self._name, who, command)
+                self._execute(who, command)
+            else:
+                self._watcher.drops(self._name, who, command)
+            await asyncio.sleep(0)
 
     def _execute(self, who: str, command: Command) -> None:
         match command:

@@ -46,7 +46,7 @@ def claim_looked_at_too_early() -> Planting:
 
 @bug("an order of an earlier term is carried out")
 def earlier_terms_count() -> Planting:
-    return replacing(Life, "drop_earlier_orders", lambda _life, _who: None)
+    return replacing(Life, "drop_orders_of_others", lambda _life, _who: None)
 
 
 bug.add(

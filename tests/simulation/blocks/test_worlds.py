@@ -56,7 +56,7 @@ ordered in an answer that was lost, or that its DataNode did not wait for, is no
 8740763 was one of the operator, who asked for the maintenance of a machine that had been taken
 away. 8741138 was another of the oracle: a writer whose block had been recovered reaches no
 DataNode. 8741142: an active became a standby and active again, a DataNode heard nothing of the
-other one, and carried out what it had been ordered in the first term (has a unit test as well).
+other one, and deleted after its report what it had been ordered in the first term (likewise).
 """
 
 
