@@ -191,6 +191,7 @@ async def _paced(
     """Yield the image in pieces; report each sent piece and the next pause to ``moved``."""
     piece = min(_CHUNK_BYTES, max(bytes_per_second // 8, 512)) if bytes_per_second else _CHUNK_BYTES
     began, sent = time.monotonic(), 0
+    file.seek(0)  # an earlier request may have sent some of it
     while sent < size:
         pause = 0.0
         if bytes_per_second:

@@ -133,17 +133,16 @@ class CheapClient:
         return Driven(len(frames), seconds, cpu, mine, answers)
 
     def _until_all(self, left: int, *, keep: bool) -> None:
-        readable = select.epoll()
         lanes = {lane.socket.fileno(): lane for lane in self._connections}
-        for number, lane in lanes.items():
-            readable.register(number, select.EPOLLIN)
-            lane.send(OUTSTANDING // len(lanes))
-        while left:
-            ready = readable.poll(STALL_SECONDS)
-            if not ready:
-                raise LocalClusterError(f"no answer for {STALL_SECONDS:g} s; {left} are open")
-            for number, _ in ready:
-                found = lanes[number].take(keep=keep)
-                left -= found
-                lanes[number].send(found)
-        readable.close()
+        with select.epoll() as readable:
+            for number, lane in lanes.items():
+                readable.register(number, select.EPOLLIN)
+                lane.send(OUTSTANDING // len(lanes))
+            while left:
+                ready = readable.poll(STALL_SECONDS)
+                if not ready:
+                    raise LocalClusterError(f"no answer for {STALL_SECONDS:g} s; {left} are open")
+                for number, _ in ready:
+                    found = lanes[number].take(keep=keep)
+                    left -= found
+                    lanes[number].send(found)

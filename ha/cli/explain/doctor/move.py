@@ -101,7 +101,7 @@ def _problems(
     configuration: Configuration, beans: Mapping[str, object]
 ) -> Iterator[tuple[str, str]]:
     key, demanded = keys_security.AUTHENTICATION, "kerberos"
-    if beans.get("SecurityEnabled") is True and configuration.get(key) != demanded:
+    if beans.get("SecurityEnabled") is True and configuration.get(key).lower() != demanded:
         found = f"it demands Kerberos, and {key.name} is {configuration.get(key)} here"
         yield found, f"{key.name}={demanded}, with the principals: docs/kerberos.md"
     if beans.get("RollingUpgradeStatus"):
