@@ -91,7 +91,7 @@ class DataNode:
         self._stop = stop
         async with self._running as running:
             await asyncio.to_thread(self._open_volumes)
-            running.push_async_callback(self._close_volumes)
+            running.callback(lambda: None if self._joined else self._close_locks())
             endpoint = Endpoint(
                 status=self.status, healthy=self.trouble, access=self._access,
                 pages={"/jmx": lambda query: jmx_page(self, query)}, routes=self._routes,
@@ -268,10 +268,6 @@ class DataNode:
     def _close_locks(self) -> None:
         for volume in self._volumes:
             volume.close()
-
-    async def _close_volumes(self) -> None:
-        if self._joined is None:
-            self._close_locks()
 
     async def _begin(self, namespace: Namespace) -> "_Joined":
         await asyncio.to_thread(self._format, namespace)

@@ -24,11 +24,14 @@ IDENTITY = Identity("uuid-1", "127.0.0.1", 1, 2, 3, Namespace(77, "CID-1", 1234,
 
 
 class Noting:
-    """A DataNode that notes what its actor wants."""
+    """A DataNode that notes what its actor wants, and takes commands only when it must."""
 
     def __init__(self, held: Store, active: NameNode) -> None:
         self.noted: list[tuple[str, int]] = []
         self._held, self._active = held, active
+        self._executor = Executor(
+            held, IDENTITY, TransferLimits(), obeyed=lambda: WHO, calls=lambda _: None
+        )
 
     def _note(self, what: str) -> None:
         self.noted.append((what, len(self._active.registrations)))
@@ -42,15 +45,16 @@ class Noting:
     async def heard(self, _: NameNodeId, __: Said, ___: int) -> None:
         return
 
-    def commanded(self, _: NameNodeId, commands: Sequence[Command]) -> None:
+    def commanded(self, who: NameNodeId, commands: Sequence[Command]) -> None:
         if commands:
             self._note("commanded")
+            self._executor.add(who, commands)
 
     def forget_orders(self, _: NameNodeId) -> None:
         self._note("forget orders")
 
     async def take_queued(self) -> None:
-        self._note("take queued")
+        await self._executor.take_queued()
 
     def learn_keys(self, _: NameNodeId, __: tokens.ExportedBlockKeysProto) -> None:
         return
@@ -74,22 +78,6 @@ async def test_orders_are_forgotten_with_each_registration_before_the_next_come(
         await running
 
 
-class Slow(Noting):
-    """A DataNode that takes its commands when it must."""
-
-    def __init__(self, held: Store, active: NameNode) -> None:
-        super().__init__(held, active)
-        self.executor = Executor(
-            held, IDENTITY, TransferLimits(), obeyed=lambda: WHO, calls=lambda _: None
-        )
-
-    def commanded(self, who: NameNodeId, commands: Sequence[Command]) -> None:
-        self.executor.add(who, commands)
-
-    async def take_queued(self) -> None:
-        await self.executor.take_queued()
-
-
 async def test_a_full_report_names_no_replica_whose_deletion_waits(
     tmp_path: Path, active: NameNode
 ) -> None:
@@ -97,7 +85,7 @@ async def test_a_full_report_names_no_replica_whose_deletion_waits(
     kept = await store(volume(tmp_path))
     for each in (block(0), block(1)):
         await finalized(kept, each, b"bytes")
-    member = Slow(kept, active)
+    member = Noting(kept, active)
     actor = Actor(WHO, HostPort("127.0.0.1", active.port), member, Rhythm(0.05, 3600))
     running = asyncio.create_task(actor.run())
     await seen(lambda: len(active.heartbeats) > 1)

@@ -57,7 +57,11 @@ class Person:
         await end_session(session, self.settings.hosts)
 
     async def is_(self, role: Role) -> None:
-        await until(lambda: self.role is role, f"{self.name} {role}, not {self.role}")
+        """Wait until the elector has this role, and has had its application serve as a standby."""
+        await until(
+            lambda: self.role is role and (role is not Role.STANDBY or "standby" in self.told[-1:]),
+            f"{self.name} {role}, not {self.role}",
+        )
 
     async def fence_old_active(self, attempt: AttemptNumber, content: bytes, term: Term) -> None:
         self.terms.append(term)
