@@ -49,7 +49,6 @@ def test_a_hung_namenode_keeps_its_lock_and_a_silent_host_does_not(cluster: Clus
     assert "zkfc.witness.removal" not in log.read_text()
     assert not _certificates_refused(cluster.logs()[zkfc_of(old)])
 
-
     for name in (zkfc_of(old), old):
         cluster.process(name).ended_by_us = True
         cluster.process(name).send(signal.SIGSTOP)
