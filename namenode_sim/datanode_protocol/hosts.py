@@ -20,7 +20,7 @@ from namenode_sim.datanode_protocol.leaving import Leaving, LeavingRules, Progre
 from namenode_sim.datanode_protocol.slices import in_slices
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.errors import BadHosts
-from namenode_sim.datanodes.membership.admin import AFTER, asked_state, unproven_state
+from namenode_sim.datanodes.membership.admin import AFTER, Kind, asked_state, unproven_state
 from namenode_sim.datanodes.membership.host_lists import (
     HostLists,
     json_lists,
@@ -103,6 +103,7 @@ class Hosts:
         self.wall_clock: Callable[[], float] = time.time
         self.progress: dict[str, Progress] = {}
         self._next_look = clock()
+        self._in_doubt = set[str]()
         self._reading = asyncio.Lock()
         self._to_read = asyncio.Event()
 
@@ -157,8 +158,28 @@ class Hosts:
 
     def _follow(self, node: Node) -> None:
         asked = self.lists.asked(node.id).at(int(self.wall_clock() * 1000))
+        if asked.kind is not Kind.MAINTENANCE:
+            self._in_doubt.discard(node.id.uuid)
+        elif self._may_lack_replicas(node):
+            return
         state = asked_state(node.admin, asked.kind, alive=node.alive, at_once=self._at_once)
         self._set(node, state)
+
+    def _may_lack_replicas(self, node: Node) -> bool:
+        """Return whether it is not certain that a DataNode has what a maintenance would count.
+
+        Bad schedule: it was let go, is taken away, and is asked into maintenance before its death
+        is known. It stays as it is until it has reported since, or what it had is dropped.
+        """
+        uuid, state = node.id.uuid, node.admin
+        if state.is_maintained or (node.alive and state is AdminState.NORMAL):
+            return False
+        storages = [one.held for one in node.storages.values()]
+        if uuid not in self._in_doubt:
+            self._in_doubt.add(uuid)
+            for one in storages:
+                one.doubt(self._clock())
+        return any(one.slots and (one.needs_full_report or not node.alive) for one in storages)
 
     def _set(self, node: Node, state: AdminState) -> None:
         before = node.admin
@@ -208,9 +229,10 @@ class Hosts:
             self._cluster.hosts_known = True
 
     def expire(self) -> None:
-        """Have DataNodes serve again whose maintenance has expired."""
+        """Have DataNodes serve again whose maintenance has expired, and begin those that wait."""
         for node in list(self._cluster.nodes.values()):
-            if node.admin.is_maintained and self.lists.includes(node.id):
+            is_asked = node.admin.is_maintained or node.id.uuid in self._in_doubt
+            if is_asked and self.lists.includes(node.id):
                 self._follow(node)
 
     async def look(self) -> None:

@@ -32,7 +32,7 @@ class HostsOperator:
         self._gone: dict[str, Asked] = {}
         """Those that were taken away, and stand in the files until another one is in their place.
 
-        An operator that asks for more of such a one says that disks are there which are not.
+        More may be asked of them all the same: the files need not say what is there.
         """
         self.lists = ALL_HOSTS
 
@@ -46,16 +46,12 @@ class HostsOperator:
 
     def decommission_rack(self, event: Event) -> None:
         rack = self._victim(event).rack
-        owners = [one for one in self._present() if one.rack == rack]
+        owners = [one for one in self._world.datanodes.values() if one.rack == rack]
         self._ask(event, Asked(Kind.DECOMMISSION), *owners)
 
     def _victim(self, event: Event) -> Datanode:
-        owners = self._present()
-        return owners[event.victim % len(owners)]
-
-    def _present(self) -> list[Datanode]:
         owners = list(self._world.datanodes.values())
-        return [one for one in owners if one.name not in self._gone] or owners
+        return owners[event.victim % len(owners)]
 
     def _ask(self, event: Event, asked: Asked, *owners: Datanode) -> None:
         """Write the files; one NameNode may be asked to read them later than the other.

@@ -99,6 +99,14 @@ def trusted_in_progress(really: Any, self: Hosts, node: Node, state: AdminState)
         really(self, node, state)
 
 
+bug.add(
+    "one that was let go counts as kept as soon as maintenance is asked",
+    replacing(Hosts, "_may_lack_replicas", lambda _self, _node: False),
+    killer=_TESTS + "test_asked_to_stay.py::test_it_counts_as_kept_once_it_has_reported",
+    why="few machines are asked into maintenance that were taken away",
+)
+
+
 @bug.replacing("a leaving replica makes another excess", redundancy_check, "count")
 def leaving_is_spare(really: Any, cluster: Any, slot: Slot) -> Any:
 

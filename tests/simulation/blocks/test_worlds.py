@@ -53,10 +53,11 @@ after it had reported all replicas to the new process (has unit tests). 8711452:
 before a DataNode lost a volume came after that loss was known, and the standby waited for a report
 of that volume for ever (likewise). 8720140 and 8730330 were flaws of the oracle: what a NameNode
 ordered in an answer that was lost, or that its DataNode did not wait for, is not carried out.
-8740763 was one of the operator, who asked for the maintenance of a machine that had been taken
-away. 8741138 was another of the oracle: a writer whose block had been recovered reaches no
-DataNode. 8741142: an active became a standby and active again, a DataNode heard nothing of the
-other one, and deleted after its report what it had been ordered in the first term (likewise).
+8740763: a machine that had been taken away was asked into maintenance before its death was known,
+and another one was let go because of its replicas (likewise). 8741138 was a flaw of the oracle: a
+writer whose block had been recovered reaches no DataNode. 8741142: an active became a standby and
+active again, a DataNode heard nothing of the other one, and deleted after its report what it had
+been ordered in the first term (likewise).
 """
 
 
