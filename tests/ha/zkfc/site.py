@@ -79,7 +79,7 @@ class Site:
         """Run to the end, with this typed at the prompt: exit code, and all it said."""
         process = await self.begin(*arguments, stdin=DEVNULL if typed is None else PIPE)
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 out, err = await process.communicate(None if typed is None else typed.encode())
         finally:
             if process.returncode is None:

@@ -30,7 +30,7 @@ from ha.zkfc.process.controller import Controller
 from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
 from tests.ha.zkfc.toy_namenode import HOST, SharedResource, ToyNameNode
 
-DEADLINE_SECONDS = 30.0
+DEADLINE_SECONDS = 60.0
 USER, PASSWORD = "nn-user", "nn-password"
 _scopes = itertools.count(1)
 
@@ -312,7 +312,7 @@ async def world(
     hosts: str,
     directory: Path,
     *names: str,
-    session_timeout_seconds: float = 4.0,
+    session_timeout_seconds: float = 10.0,
     settings_hook: Callable[[ZkfcSettings], ZkfcSettings] = lambda settings: settings,
 ) -> AsyncIterator[World]:
     """Make a formatted scope with these nodes; the first is active, the others standby."""
