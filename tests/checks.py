@@ -64,6 +64,8 @@ STAGES = (
     Stage("lint", (str(BIN / "ruff"), "check", "--quiet", ".")),
     Stage("types", (str(BIN / "mypy"),), aside=True),
     Stage("layers", (str(BIN / "lint-imports"),)),
+    # Each of unit's processes would compile all tests anew where none has done so.
+    Stage("collect", (*PYTEST, UNIT, "--collect-only", "-qq")),
     # The slow cluster tests come last, so that a plain mistake is reported in the first minute.
     Stage("unit", (*PYTEST, UNIT, *SIDE_BY_SIDE, "4"), least_tests=15000),
     Stage(
