@@ -23,7 +23,7 @@ from datanode.transfers.write_plan import MAX_TARGETS, write_plan
 from ha.daemon.door.door import Door, DoorLimits
 from ha.daemon.door.origin import Origin, origin_of_ends
 from ha.daemon.door.places import Seat, Standing
-from ha.daemon.listening import stop_listening
+from ha.daemon.listening import listen_plainly, stop_listening
 from hadoop.block_tokens import Mode, TokenRefused
 from hadoop.blocks import Block, PoolId
 from hadoop.proto import data_transfer_pb2 as pb
@@ -93,7 +93,7 @@ class XceiverServer:
 
     async def start(self, host: str, port: int) -> int:
         """Listen; return the port.  Raises ``OSError`` if the address cannot be had."""
-        self._server = await asyncio.get_running_loop().create_server(
+        self._server = await listen_plainly(
             lambda: Connection(self._budget, self._connected), host, port, backlog=256
         )
         bound = int(self._server.sockets[0].getsockname()[1])

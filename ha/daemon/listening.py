@@ -49,9 +49,26 @@ async def listen(
 
         peeking = PeekingListener(factory, tls, demanding=demanding)
         return peeking, await peeking.start(host, port, backlog)
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(factory, host, port, backlog=backlog)
+    server = await listen_plainly(factory, host, port, backlog)
     return _Plain(server), int(server.sockets[0].getsockname()[1])
+
+
+async def listen_plainly(
+    factory: Callable[[], asyncio.BaseProtocol], host: str, port: int, backlog: int
+) -> asyncio.Server:
+    """Return the loop's own server for a protocol; a caller that is cancelled leaves no port open.
+
+    Raises:
+        OSError: the address cannot be had.
+    """
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(factory, host, port, backlog=backlog, start_serving=False)
+    try:
+        await server.start_serving()  # asyncio takes a turn of the loop for that
+    except BaseException:
+        server.close()
+        raise
+    return server
 
 
 class _Plain:
@@ -82,6 +99,8 @@ async def stop_listening(server: asyncio.Server) -> None:
     loop = asyncio.get_running_loop()
     for listener in server.sockets:
         loop.remove_reader(listener.fileno())
-    await asyncio.sleep(0)  # the transports are made
-    server.close()
+    try:
+        await asyncio.sleep(0)  # the transports are made
+    finally:
+        server.close()
     await asyncio.sleep(0)  # and their protocols are notified

@@ -77,18 +77,19 @@ class RpcServer:
 
     async def stop(self) -> None:
         """Take no more, let running handlers finish for a while, close everything."""
-        if self._server is None or self._dispatcher is None:
+        server = self._server  # another stop may end first
+        if server is None or self._dispatcher is None:
             return
         if self._sweeper is not None:
             self._sweeper.cancel()
         self._dispatcher.accepting = False
-        await self._server.stop()
+        await server.stop()
         await self._dispatcher.drain(self._limits.stop_seconds)
         await asyncio.sleep(0)  # answers leave one turn after their handlers end
         self.abort_connections()
         await asyncio.sleep(0)  # they hear of their end one turn later
         await self._dispatcher.until_no_threads()
-        await self._server.wait_closed()
+        await server.wait_closed()
         self._server = None
 
     def abort_connections(self, *, protocol: str | None = None) -> int:

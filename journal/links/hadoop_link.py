@@ -79,11 +79,10 @@ class HadoopLink:
         if self._connection is not None and not self._connection.closed:
             return self._connection
         async with self._connecting:
-            if self._closed:
-                raise Unavailable("the connection is closed")
+            self._require_open()
             if self._connection is None or self._connection.closed:
                 try:
-                    self._connection = await RpcConnection.open(
+                    opened = await RpcConnection.open(
                         self._host,
                         self._port,
                         protocol=PROTOCOL,
@@ -91,7 +90,15 @@ class HadoopLink:
                     )
                 except ConnectFailed as failure:
                     raise Unavailable(str(failure)) from None
+                self._connection = opened
+                if self._closed:  # in the meantime
+                    await opened.close()
+            self._require_open()
             return self._connection
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise Unavailable("the connection is closed")
 
 
 class _Stream:

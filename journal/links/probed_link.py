@@ -61,19 +61,26 @@ class ProbedLink:
         self._host = host
         self._port = port
         self._link: Link | None = None
+        self._closed = False
+        self._finding = asyncio.Lock()
 
     async def call(
         self, method: str, request: Message, reply: type[M], timeout_seconds: float
     ) -> M:
         """Call over the protocol that the port speaks."""
-        if self._link is None:
-            self._link = await self._found(timeout_seconds)
-        return await self._link.call(method, request, reply, timeout_seconds)
+        link = self._link or await self._found(timeout_seconds)
+        return await link.call(method, request, reply, timeout_seconds)
 
     async def _found(self, timeout_seconds: float) -> Link:
         try:
-            async with asyncio.timeout(timeout_seconds):
-                grpc = await speaks_grpc(self._host, self._port)
+            async with asyncio.timeout(timeout_seconds), self._finding:
+                if self._link is None:
+                    grpc = await speaks_grpc(self._host, self._port)
+                    if self._closed:  # in the meantime
+                        raise Unavailable("the connection is closed")
+                    kind = GrpcLink if grpc else HadoopLink
+                    self._link = kind(self._host, self._port)
+                return self._link
         except TimeoutError as late:
             silent = f"no answer in {timeout_seconds:g} s"
             raise Unavailable(waited_for(late) or silent) from None
@@ -81,7 +88,6 @@ class ProbedLink:
             raise Unavailable("connection refused") from failure
         except OSError as failure:
             raise Unavailable(failure.strerror or str(failure)) from failure
-        return GrpcLink(self._host, self._port) if grpc else HadoopLink(self._host, self._port)
 
     def open_write_stream(self) -> WriteStream:
         """Open a stream over the protocol that was found; tools ask before they write."""
@@ -96,5 +102,6 @@ class ProbedLink:
 
     async def close(self) -> None:
         """Drop the connection and whatever is under way on it."""
+        self._closed = True
         if self._link is not None:
             await self._link.close()

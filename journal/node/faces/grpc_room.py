@@ -54,7 +54,7 @@ class ReadingRoom:
         if not self._held[caller]:
             del self._held[caller]
         for turn, other in self._waiting.items():
-            if self._is_free(other):
+            if not turn.done() and self._is_free(other):  # done: cancelled in this turn
                 del self._waiting[turn]
                 self._held[other] += 1
                 turn.set_result(None)

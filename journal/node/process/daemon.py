@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -15,6 +16,7 @@ from ha.conf.keys.security import Mode
 from ha.conf.keys.units import HostPort
 from ha.daemon.binding import cannot_listen
 from ha.daemon.http.endpoint import Endpoint
+from ha.daemon.in_thread import run_in_thread
 from ha.security.access_control import AccessControl
 from journal.errors import StorageFailed
 from journal.node.faces.grpc_access import GrpcAccess
@@ -145,9 +147,9 @@ class JournalNodeDaemon:
             routes=lambda: self._routes(node),
             access=self._access,
         )
+        self._endpoint = endpoint  # as each below: a start that is cancelled is stopped, too
         with _binding("dfs.journalnode.http-address", settings.http_host, settings.http_port):
             self.http_port = await endpoint.start(settings.http_host, settings.http_port)
-        self._endpoint = endpoint
         self._preparing = asyncio.create_task(_prepare(endpoint, node), name="prepare to serve")
         node.http_port = self.http_port
         server = build_server(node, self._grpc_access())
@@ -155,8 +157,8 @@ class JournalNodeDaemon:
         with _binding("dfs.journalnode.rpc-address", settings.rpc_host, settings.rpc_port):
             self.rpc_port = await self._open_grpc(server, host)
         await self._take_lanes(node)
-        await server.start()
         self._server = server
+        await server.start()
         if self._door is None:
             self._watch.start()
         await self._listen_for_hadoop(node)
@@ -189,9 +191,10 @@ class JournalNodeDaemon:
         if host is None:
             return
         lanes = Lanes(node, self._access)
+        self._lanes = lanes
         with _binding("nnha.journalnode.write-lane-address", host, port):
-            self.lane_port = await asyncio.to_thread(lanes.start, host, port)
-        self._lanes = node.lanes = lanes
+            self.lane_port = await run_in_thread(partial(lanes.start, host, port))
+        node.lanes = lanes
 
     async def _listen_for_hadoop(self, node: JournalNode) -> None:
         """Listen for Hadoop RPC on its own port, as gRPC cannot be given an accepted connection."""
@@ -201,11 +204,10 @@ class JournalNodeDaemon:
         # Loaded here: most nodes have no Java NameNodes, and need no Hadoop RPC.
         from journal.node.faces.hadoop_face import build_hadoop_server
 
-        server = build_hadoop_server(node, self._access)
+        server = self._hadoop = build_hadoop_server(node, self._access)
         host, port = settings.hadoop_host, settings.hadoop_port
         with _binding("nnha.journalnode.hadoop-rpc-address", host, port):
             self.hadoop_port = await server.start(host, port)
-        self._hadoop = server
 
     def _routes(self, node: JournalNode) -> "Sequence[web.RouteDef]":
         # Loaded here: these two need aiohttp, which the endpoint loads no earlier than this.

@@ -1,6 +1,7 @@
 """A JournalNode's start and a format, cancelled at each await: nothing is left over."""
 
 import asyncio
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,12 +11,15 @@ from journal.core.requests import Format
 from journal.errors import StorageFailed
 from journal.model import Epoch, JournalId
 from journal.node.node import JournalNode
+from journal.node.process.daemon import JournalNodeDaemon
 from journal.node.settings import NodeSettings
 from journal.storage.disk import Disk
 from journal.storage.lock import StorageLock
 from tests import awaits
+from tests.awaits import Cuts
 from tests.journal.core.requests_of import LIFE, NAMESPACE
 
+HOST = "127.0.0.1"
 FORMAT = Format(NAMESPACE, incarnation=LIFE)
 AGAIN = replace(
     FORMAT, force=True, seen_promised=Epoch(0), seen_namespace_id=NAMESPACE.namespace_id
@@ -109,3 +113,43 @@ async def test_a_lock_is_given_back_by_the_thread_that_took_it_too_late(tmp_path
         await starting
     StorageLock(tmp_path / "ns1").release()
     assert node.find(JournalId("ns1")) is None
+
+
+async def test_a_daemon_that_is_cut_short_leaves_no_listener(tmp_path: Path) -> None:
+    settings = NodeSettings(
+        folder=tmp_path, rpc_port=0, http_port=0, hadoop_host=HOST, hadoop_port=0, lane_host=HOST,
+        edits_cache_bytes=0, stop_grace_seconds=0.0,
+    )  # fmt: skip
+    await formatted(tmp_path, "ns1")
+    daemon = JournalNodeDaemon(settings)
+
+    async def life() -> None:
+        nonlocal daemon
+        daemon = JournalNodeDaemon(settings)
+        async with daemon:
+            await asyncio.sleep(0)
+
+    async def after(_: int) -> None:
+        await daemon.stop()
+
+    cuts = Cuts(life, kept=frozenset({"_asyncio.Future"}))  # gRPC keeps one of each server
+    assert await awaits.cut_at_each_await(cuts, after) > 12
+
+
+async def test_a_disk_that_fails_at_the_end_keeps_no_other_journal_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await formatted(tmp_path, "ns1", "ns2")
+    node = new_node(tmp_path)
+    await node.load()
+    before = threading.active_count()
+
+    def fail(_: Disk) -> None:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(Disk, "close", fail)
+    await node.stop()
+    monkeypatch.undo()
+    assert awaits.files_open_below(tmp_path) == []
+    assert threading.active_count() <= before
+    await formatted(tmp_path, "ns3")

@@ -123,13 +123,17 @@ async def test_callers_wait_for_room_in_the_order_in_which_they_came() -> None:
     assert came == ["b1", "a4", "b2"]
 
 
-async def test_a_turn_that_comes_to_who_has_just_gone_is_given_on() -> None:
+@pytest.mark.parametrize("leaves_first", [True, False])
+async def test_a_turn_that_comes_to_who_has_just_gone_is_given_on(leaves_first: bool) -> None:
     room = ReadingRoom(most=1, most_of_one=1)
     await room.enter("a")
     gone = asyncio.create_task(room.enter("b"))
     await asyncio.sleep(0)
-    room.leave("a")
+    if leaves_first:
+        room.leave("a")
     gone.cancel()
+    if not leaves_first:
+        room.leave("a")
     with pytest.raises(asyncio.CancelledError):
         await gone
     async with asyncio.timeout(DEADLINE_SECONDS):
