@@ -26,7 +26,8 @@ class Stored:
 
     ``doomed``: it was taken out of the map, and its files are about to go.  ``lost_its_end``: its
     machine had lost its power, and with it acknowledged bytes.  ``open_length`` is what it had
-    before its last operation if its writer's process went on until then.
+    before its last operation if its writer's process went on until then.  ``copied_at``: when it
+    came as a copy of another, 0 for one that was written here.
     """
 
     replica: model.Replica
@@ -34,6 +35,7 @@ class Stored:
     doomed: bool = False
     lost_its_end: bool = False
     open_length: int = 0
+    copied_at: float = 0.0
 
 
 def original(replica: model.Replica) -> model.Replica:

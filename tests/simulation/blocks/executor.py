@@ -222,6 +222,7 @@ async def take_copy(
     stored.data = data
     stored.replica = received(stored.replica, len(data))
     life.map.perform(Complete(what))
+    stored.copied_at = asyncio.get_running_loop().time()
     owner.watcher.whole(owner.name, stored)
     life.announce(News.RECEIVED, stored.replica, hint)
 
@@ -239,7 +240,7 @@ async def change_volume(owner: Datanode, what: Block, storage: StorageId) -> Non
     if storage not in owner.disks.volumes:
         raise NotDone(f"{storage} was lost")
     moved = Stored(replace(before, storage=storage), stored.data)
-    moved.lost_its_end = stored.lost_its_end
+    moved.lost_its_end, moved.copied_at = stored.lost_its_end, stored.copied_at
     owner.disks.remove(stored)
     owner.disks.put(moved)
     life.map.known[what.block_id] = moved

@@ -221,10 +221,11 @@ class Oracle:
     def taken(self, datanode: str, stored: Stored, said: float) -> None:
         """Judge that a replica went with its machine, of which an active ``said`` that it may go.
 
-        Of a block that is written one may be left, of others all but those lost with their disks.
+        Of a block that is written one may be left, of others all but those lost with their disks;
+        the active did not speak of a copy that came later.
         """
-        block_id = stored.replica.block.block_id
-        known = self.truth.blocks.get(block_id)
+        block_id, is_late = stored.replica.block.block_id, stored.copied_at > said - LOOKED_SECONDS
+        known = None if is_late else self.truth.blocks.get(block_id)
         if known is None or known.may_be_lost or not self.truth.is_good(block_id, known, stored):
             return
         left, least = self._others(block_id, known), 1
@@ -235,8 +236,8 @@ class Oracle:
         else:
             return
         if left < least:
-            left_are = f"{left} others are neither lost nor to be deleted, {least} were to be"
-            self.violated("P9", f"{datanode} was taken away with a good {block_id}: {left_are}")
+            others = f"{left} others are neither lost nor to be deleted, {least} were to be"
+            self.violated("P9", f"{datanode} was taken away with a good {block_id}: {others}")
 
     def shortened(self, datanode: str, stored: Stored, length: int) -> None:
         """Note that a DataNode's machine lost its power: ``length`` bytes of a replica are left."""
@@ -344,9 +345,8 @@ class Oracle:
             known.acked = max(known.acked, length)
         for name, stored in self._of(block, pipeline):
             if isinstance(stored.replica, BeingWritten) and stored.replica.length < length:
-                self.violated(
-                    "P2", f"{name} has acknowledged {length} bytes of {block}, and not got them"
-                )
+                what = f"{name} has acknowledged {length} bytes of {block}, and not got them"
+                self.violated("P2", what)
 
     def finished(self, block: Block, length: int, pipeline: Iterable[str]) -> None:
         for name, stored in self._of(block, pipeline):

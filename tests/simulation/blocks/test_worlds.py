@@ -12,7 +12,7 @@ FOUND = (
     25, 51, 215, 1_249, 5_062, 5_212, 5_440, 200_191, 7_000_192, 7_000_448, 7_000_530, 7_000_577,
     7_000_874, 7_200_016, 8_400_201, 8_400_202, 8_400_311, 8_500_106, 8_500_680,
     8_701_510, 8_701_600, 8_705_032, 8_711_452, 8_712_005, 8_720_140, 8_730_330, 8_740_763,
-    8_741_138, 8_741_142,
+    8_741_138, 8_741_142, 8_760_323,
 )  # fmt: skip
 """Seeds that once broke an invariant.
 
@@ -57,7 +57,8 @@ ordered in an answer that was lost, or that its DataNode did not wait for, is no
 and another one was let go because of its replicas (likewise). 8741138 was a flaw of the oracle: a
 writer whose block had been recovered reaches no DataNode. 8741142: an active became a standby and
 active again, a DataNode heard nothing of the other one, and deleted after its report what it had
-been ordered in the first term (likewise).
+been ordered in the first term (likewise). 8760323 was a flaw of the oracle: a copy came to a
+DataNode that the active had said may go, and nothing counted on it.
 """
 
 
