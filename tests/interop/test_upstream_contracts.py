@@ -1,6 +1,7 @@
 """Parts of Hadoop's own contract of file systems hold on a whole cluster of ours.
 
-Other parts were compiled against an older AssertJ than the journal's tests, whose jars these share.
+Other parts need AssertJ 3.12.2, as Hadoop's pom names it; the jars here are those of the journal's
+tests, with a newer one.
 """
 
 from collections.abc import Iterator
