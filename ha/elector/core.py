@@ -143,7 +143,7 @@ def _session_news(state: ElectorState, event: _SessionNews) -> Step:
         return Step(state)
     match event:
         case events.SessionOpened():
-            return _opened(state)
+            return _handle_opened(state)
         case events.SessionSuspended():
             return _neutral(replace(state, link=Link.SUSPENDED, creating=False, looking=False))
         case events.SessionExpired():
@@ -153,7 +153,7 @@ def _session_news(state: ElectorState, event: _SessionNews) -> Step:
     assert_never(event)
 
 
-def _opened(state: ElectorState) -> Step:
+def _handle_opened(state: ElectorState) -> Step:
     before = state.link
     state = replace(state, link=Link.CONNECTED)
     match before:
@@ -202,17 +202,17 @@ def _lock_news(state: ElectorState, event: _LockNews) -> Step:  # noqa: C901 - f
     if event.session != state.session:
         return Step(state)
     if state.link is not Link.CONNECTED:
-        return Step(_doubted(state, event))
+        return Step(_apply_stale_news(state, event))
     match event:
         case events.LockCreated():
-            return _owned(replace(state, creating=False))
+            return _own_lock(replace(state, creating=False))
         case events.LockTaken():
             return _look(replace(state, creating=False))
         case events.LockSeen():
             state = replace(state, looking=False)
-            return _owned(state) if event.ours else _others(state)
+            return _own_lock(state) if event.ours else _others(state)
         case events.LockGone():
-            return _vanished(replace(state, looking=False))
+            return _retake(replace(state, looking=False))
         case events.LockChanged():
             return _look(state)
         case events.LookUnanswered():
@@ -225,7 +225,7 @@ def _lock_news(state: ElectorState, event: _LockNews) -> Step:  # noqa: C901 - f
     assert_never(event)
 
 
-def _doubted(state: ElectorState, event: _LockNews) -> ElectorState:
+def _apply_stale_news(state: ElectorState, event: _LockNews) -> ElectorState:
     """Note only bad news of an answer from before a suspension; the reconnect brings a new look.
 
     The bad schedule: the lock was another's for a moment, we hear of it only now, and the next look
@@ -251,7 +251,7 @@ def _look(state: ElectorState) -> Step:
     return Step(replace(state, looking=True), (elector_actions.WatchLock(state.session),))
 
 
-def _owned(state: ElectorState) -> Step:
+def _own_lock(state: ElectorState) -> Step:
     """Go on as the owner: the lock is this session's."""
     match state.role:
         case Role.ACTIVE | Role.TAKING_OVER:
@@ -296,7 +296,7 @@ def _others(state: ElectorState) -> Step:
     return Step(standby, actions)
 
 
-def _vanished(state: ElectorState) -> Step:
+def _retake(state: ElectorState) -> Step:
     """Try to create the lock: there is none, its former holder has lost it, even if that was us."""
     actions: tuple[elector_actions.Action, ...] = ()
     if state.holding:

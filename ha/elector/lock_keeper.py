@@ -30,8 +30,8 @@ class LockKeeper:
 
     def create(self, session: Session, data: bytes) -> asyncio.Future[Outcome[None]]:
         """Create the ephemeral lock, and count it; without a right to the count only the lock."""
-        counted = session.transact(self._made(data))
-        return asyncio.ensure_future(self._created(session, data, counted))
+        counted = session.transact(self._creation_ops(data))
+        return asyncio.ensure_future(self._create_lock(session, data, counted))
 
     async def give_up(self, session: Session) -> Outcome[None]:
         """Delete the lock if it is still this session's; if that is unknown, its close will do.
@@ -96,7 +96,7 @@ class LockKeeper:
         count = await seen_count
         return await seen_lock, count
 
-    async def _created(
+    async def _create_lock(
         self, session: Session, data: bytes, counted: asyncio.Future[Outcome[None]]
     ) -> Outcome[None]:
         outcome = await counted
@@ -104,7 +104,7 @@ class LockKeeper:
             count = await session.create(self._count)
             match count:
                 case Done() | Refused(why=Refusal.NODE_EXISTS):
-                    outcome = await session.transact(self._made(data))
+                    outcome = await session.transact(self._creation_ops(data))
                 case Refused(why=Refusal.NO_RIGHTS):
                     outcome = count
                 case Refused() | Unknown():
@@ -118,5 +118,5 @@ class LockKeeper:
         the count's version."""
         return CheckVersion(self._count, count.version), Delete(self._lock, lock.version)
 
-    def _made(self, data: bytes) -> tuple[CreateEphemeral, SetData]:
+    def _creation_ops(self, data: bytes) -> tuple[CreateEphemeral, SetData]:
         return CreateEphemeral(self._lock, data), SetData(self._count, b"")

@@ -144,10 +144,10 @@ class Elector:
         (log.debug if routine else log.info)(
             "elector.step",
             namenode=self._name,
-            saw=_shown(event),
+            saw=_describe(event),
             before=before.role.value,
             after=self._state.role.value,
-            actions=[_shown(action) for action in actions],
+            actions=[_describe(action) for action in actions],
         )
 
     def _act(self, action: elector_actions.Action) -> None:
@@ -228,7 +228,7 @@ async def _after(earlier: frozenset[asyncio.Task[None]], work: Work) -> None:
     await work()
 
 
-def _shown(thing: events.Event | elector_actions.Action) -> str:
+def _describe(thing: events.Event | elector_actions.Action) -> str:
     """Return the class and its useful fields; znode bytes are long and mean nothing to a reader."""
     fields = []
     for name in thing.__slots__:

@@ -53,7 +53,7 @@ class TermKeeper:
         breadcrumb, record, doubted = await asyncio.gather(
             session.read(self._settings.breadcrumb),
             session.read(self._settings.term),
-            self._doubted(session),
+            self._find_untrusted(session),
         )
         if not isinstance(breadcrumb, Done):
             return breadcrumb, Term.UNKNOWN
@@ -67,7 +67,7 @@ class TermKeeper:
         data = record.value[0] if isinstance(record, Done) else None
         return breadcrumb, term_of(breadcrumb.value[1].written_by, data)
 
-    async def _doubted(self, session: Session) -> Mapping[str, str]:
+    async def _find_untrusted(self, session: Session) -> Mapping[str, str]:
         settings = self._settings
         paths = (settings.scope, settings.breadcrumb, settings.term)
         try:

@@ -180,25 +180,25 @@ def step(state: HealthState, outcome: ProbeOutcome) -> Step:
     settings = state.settings
     match outcome:
         case Answered():
-            return Step(_answered(state), settings.check_interval_seconds)
+            return Step(_recover(state), settings.check_interval_seconds)
         case Starting(reason=reason):
-            starting = _heard(state, Health.INITIALIZING, Trouble.NONE, reason)
+            starting = _accept_answer(state, Health.INITIALIZING, Trouble.NONE, reason)
             return Step(starting, settings.check_interval_seconds)
         case Unwell(reason=reason):
             # An answer, not a guess: no damping.
-            ill = _heard(state, Health.UNHEALTHY, Trouble.ILL, reason)
+            ill = _accept_answer(state, Health.UNHEALTHY, Trouble.ILL, reason)
             return Step(ill, settings.check_interval_seconds)
         case Faulted(reason=reason):
-            faulted = _heard(state, Health.NOT_RESPONDING, Trouble.FAULTY, reason)
+            faulted = _accept_answer(state, Health.NOT_RESPONDING, Trouble.FAULTY, reason)
             return Step(faulted, settings.retry_interval_seconds)
         case Broken(reason=reason):
-            return _broken(state, reason)
+            return _count_broken(state, reason)
         case Refused(reason=reason):
             return _silent(state, _Kind.REFUSED, reason)
         case Unanswered(reason=reason):
             return _silent(state, _Kind.SLOW, reason)
         case Unjudged(reason=reason):
-            return _unjudged(state, reason)
+            return _count_unjudged(state, reason)
         case Ended(reason=reason):
             # What comes next is another process, and owes nothing to this one's history.
             gone = _enter(state, Health.NOT_RESPONDING, Trouble.GONE, reason)
@@ -230,7 +230,7 @@ def monitor_failed(state: HealthState, reason: str) -> HealthState:
     return _enter(state, Health.MONITOR_FAILED, Trouble.FAULTY, reason)
 
 
-def _answered(state: HealthState) -> HealthState:
+def _recover(state: HealthState) -> HealthState:
     heard = replace(_remember(state, _Kind.ANSWERED), broken_in_a_row=0)
     over = _over_a_limit(heard) if state.health is Health.NOT_RESPONDING else None
     if over is None:
@@ -241,19 +241,21 @@ def _answered(state: HealthState) -> HealthState:
     return _enter(heard, Health.NOT_RESPONDING, trouble, f"it answers again, but {counted}")
 
 
-def _heard(state: HealthState, health: Health, trouble: Trouble, reason: str) -> HealthState:
+def _accept_answer(
+    state: HealthState, health: Health, trouble: Trouble, reason: str
+) -> HealthState:
     heard = replace(_remember(state, _Kind.ANSWERED), broken_in_a_row=0)
     return _enter(heard, health, trouble, reason)
 
 
-def _broken(state: HealthState, reason: str) -> Step:
+def _count_broken(state: HealthState, reason: str) -> Step:
     if state.broken_in_a_row == 0:
         # A killed process closes its sockets before its port refuses: ask now, not in a second.
         return Step(replace(state, broken_in_a_row=1), 0.0)
     return _silent(state, _Kind.REFUSED, reason)
 
 
-def _unjudged(state: HealthState, reason: str) -> Step:
+def _count_unjudged(state: HealthState, reason: str) -> Step:
     if state.unjudged_in_a_row >= MOST_UNJUDGED:
         return _silent(state, _Kind.SLOW, reason)
     return Step(replace(state, unjudged_in_a_row=state.unjudged_in_a_row + 1), 0.0)

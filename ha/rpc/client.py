@@ -95,7 +95,7 @@ class RpcConnection:
         try:
             async with asyncio.timeout(deadline_seconds):
                 role = _SERVERS.get(protocol)
-                wire = await _connected(client_id, host, port, role)
+                wire = await _connect(client_id, host, port, role)
                 if token is not None:
                     user = await prove_by_token(wire, token)
                 elif (own := own_kerberos()) is not None:
@@ -237,7 +237,7 @@ _SERVERS: Final = {
 """Whose certificate a server must have; a protocol that is not here may be any daemon's."""
 
 
-async def _connected(client_id: bytes, host: str, port: int, role: Role | None) -> Wire:
+async def _connect(client_id: bytes, host: str, port: int, role: Role | None) -> Wire:
     """Connect, over TLS where this process has certificates and no tickets."""
     proven = own_kerberos() is not None
     loop, secured = asyncio.get_running_loop(), None if proven else context_for(role)

@@ -114,7 +114,7 @@ class ServerConnection(asyncio.Protocol):
             self._naming = None
             self.pump()
         except Exception:  # a caller of whom something is not known must not go on
-            log.exception("rpc.not_identified", **self._named())
+            log.exception("rpc.not_identified", **self._peer_fields())
             self.abort("not_identified")
 
     async def _name(self, caller: Caller) -> None:
@@ -178,7 +178,7 @@ class ServerConnection(asyncio.Protocol):
         try:
             self._thread.begin(shared, asked)
         except (OSError, RuntimeError) as full:
-            log.warning("rpc.thread_not_begun", **self._named(), because=str(full))
+            log.warning("rpc.thread_not_begun", **self._peer_fields(), because=str(full))
             self._unanswered = 1
             self._leave_thread(meters)
             return False
@@ -205,7 +205,7 @@ class ServerConnection(asyncio.Protocol):
     def abort(self, cause: str) -> None:
         """Close now; nothing unsent is sent."""
         if self._transport is not None:
-            log.info("rpc.connection.aborted", **self._named(), cause=cause)
+            log.info("rpc.connection.aborted", **self._peer_fields(), cause=cause)
             self._transport.abort()
 
     def give_way(self) -> None:
@@ -233,7 +233,7 @@ class ServerConnection(asyncio.Protocol):
 
     # Our own.
 
-    def _named(self) -> dict[str, object]:
+    def _peer_fields(self) -> dict[str, object]:
         """Return who is at the other end, for a log line."""
         uid = None if self.caller is None else self.caller.uid
         return {"host": self.host, "user": self.who.user} | ({} if uid is None else {"uid": uid})
@@ -383,7 +383,7 @@ class ServerConnection(asyncio.Protocol):
     def _hang_up(self, last: bytes, reason: str) -> None:
         if self._transport is None:
             return
-        log.info("rpc.connection.closed", **self._named(), reason=reason)
+        log.info("rpc.connection.closed", **self._peer_fields(), reason=reason)
         self._outgoing.append(last)
         self._flush()
         self._transport.close()

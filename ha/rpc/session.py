@@ -178,7 +178,7 @@ class ServerSession:
         event = self._negotiation.answered(outcome)
         if isinstance(event, Proved) and self._negotiation.proven is not None:
             self.layer = self._negotiation.proven.layer
-        return self._negotiated(event)
+        return self._event_of(event)
 
     def _take_frame(self) -> bytes | Hangup | None:
         handshake = self._phase is Phase.CONTEXT
@@ -189,7 +189,7 @@ class ServerSession:
                 return self._splitter.take_frame(most)
             while (frame := self._inner.take_frame(most)) is None:
                 piece = self._splitter.take_frame(_MAX_WRAPPED_BYTES)
-                text = None if piece is None else self._unwrapped(piece, self.layer)
+                text = None if piece is None else self._unwrap(piece, self.layer)
                 if not isinstance(text, bytes):
                     return text
                 self._inner.feed(text)
@@ -198,14 +198,14 @@ class ServerSession:
             return Hangup(b"", str(failure))
         return frame
 
-    def _unwrapped(self, piece: bytes, layer: Layer) -> bytes | Hangup:
+    def _unwrap(self, piece: bytes, layer: Layer) -> bytes | Hangup:
         data, end = take_delimited(piece, 0)
         if parse(RpcRequestHeaderProto, data).callId != SASL_CALL_ID:
             message = "Unwrapped message on a connection that wraps"
             return _fatal(NO_KEY, message, Detail.FATAL_INVALID_RPC_HEADER)
         token = wrapped_token(take_delimited(piece, end)[0])
         try:
-            return layer.unwrap(token) if isinstance(token, bytes) else _refused(token)
+            return layer.unwrap(token) if isinstance(token, bytes) else _hang_up(token)
         except SaslFailure as failure:
             self.layer = None  # nothing of this stream can be trusted, nor answered
             return Hangup(b"", f"integrity: {failure}")
@@ -279,7 +279,7 @@ class ServerSession:
             data, _ = take_delimited(frame, offset)
             taken = self._negotiation.take(parse(RpcSaslProto, data))
             if taken is not None:
-                return self._negotiated(taken)
+                return self._event_of(taken)
             self._sasl, self._negotiation = False, None
             return None
         if not self._sasl:
@@ -293,13 +293,13 @@ class ServerSession:
         self._sasl = False
         return Send(encode_sasl_success())
 
-    def _negotiated(self, event: bytes | Step | Proved | Refused) -> Event:
+    def _event_of(self, event: bytes | Step | Proved | Refused) -> Event:
         match event:
             case bytes():
                 return Send(event)
             case Refused():
                 self._phase = Phase.OVER
-                return _refused(event)
+                return _hang_up(event)
             case Step() | Proved():
                 return event
 
@@ -332,7 +332,7 @@ def _fatal(key: CallKey, reason: str, detail: Detail, java_class: str = RPC_SERV
     return Hangup(encode_failure(key, java_class, reason, detail, fatal=True), reason)
 
 
-def _refused(refused: Refused) -> Hangup:
+def _hang_up(refused: Refused) -> Hangup:
     key = CallKey(b"", SASL_CALL_ID, NO_RETRY)
     last = encode_failure(key, refused.java_class, refused.public, refused.detail, fatal=True)
     return Hangup(last, refused.reason or refused.public)

@@ -45,11 +45,11 @@ def review(
     """
     if ours is None and not _for_creator(configured):
         ours = frozenset(configured)
-    found = (_judged(one, configured, ours) for one in acls)
+    found = (_judge(one, configured, ours) for one in acls)
     return tuple(one for one in found if one is not None)
 
 
-def _judged(
+def _judge(
     one: ZnodeAcl, configured: Sequence[AclEntry], ours: frozenset[AclEntry] | None
 ) -> Doubtful | None:
     if one.acl is None:

@@ -203,7 +203,7 @@ class Session:
     def read(self, path: str) -> asyncio.Future[Outcome[tuple[bytes, ZnodeFacts]]]:
         """Read the znode's bytes and facts."""
         return self._request(
-            partial(self._client.get_async, path), lambda pair: (pair[0], self._known(pair[1]))
+            partial(self._client.get_async, path), lambda pair: (pair[0], self._facts_of(pair[1]))
         )
 
     def write(self, path: str, data: bytes, *, version: int) -> asyncio.Future[Outcome[int]]:
@@ -277,9 +277,9 @@ class Session:
             future.set_result(outcome)
 
     def _facts(self, stat: ZnodeStat | None) -> ZnodeFacts | None:
-        return None if stat is None else self._known(stat)
+        return None if stat is None else self._facts_of(stat)
 
-    def _known(self, stat: ZnodeStat) -> ZnodeFacts:
+    def _facts_of(self, stat: ZnodeStat) -> ZnodeFacts:
         ours = self.ticket is not None and stat.ephemeralOwner == self.ticket.session_id
         return ZnodeFacts(
             version=int(stat.version),

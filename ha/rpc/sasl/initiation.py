@@ -49,7 +49,7 @@ async def prove(
     try:
         wire.send(SASL_PREAMBLE)
         said = await wire.negotiate(RpcSaslProto(state=RpcSaslProto.NEGOTIATE))
-        offer = _chosen(said, Method.KERBEROS, GSSAPI)
+        offer = _choose(said, Method.KERBEROS, GSSAPI)
         server = f"{offer.protocol}/{offer.serverId}"
         initiator = await _in_thread(partial(own.initiator, role, host, server))
         token, request = b"", RpcSaslProto(state=RpcSaslProto.INITIATE, auths=[offer])
@@ -95,7 +95,7 @@ async def prove_by_token(wire: Wire, token: LoginToken) -> str:
     try:
         wire.send(SASL_PREAMBLE)
         said = await wire.negotiate(RpcSaslProto(state=RpcSaslProto.NEGOTIATE))
-        offer = _chosen(said, Method.TOKEN, DIGEST_MD5)
+        offer = _choose(said, Method.TOKEN, DIGEST_MD5)
         response = initiator.step(offer.challenge)
         offer.ClearField("challenge")
         request = RpcSaslProto(state=RpcSaslProto.INITIATE, token=response.token, auths=[offer])
@@ -110,7 +110,7 @@ async def prove_by_token(wire: Wire, token: LoginToken) -> str:
     return token.owner
 
 
-def _chosen(said: RpcSaslProto, method: Method, mechanism: str) -> RpcSaslProto.SaslAuth:
+def _choose(said: RpcSaslProto, method: Method, mechanism: str) -> RpcSaslProto.SaslAuth:
     if said.state != RpcSaslProto.NEGOTIATE:
         why = "a token" if method is Method.TOKEN else "hadoop.security.authentication=kerberos"
         raise SaslFailure(

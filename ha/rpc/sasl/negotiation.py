@@ -73,7 +73,7 @@ class Negotiation:
         self._rounds += 1
         state, begun = message.state, self._acceptor is not None
         if self._rounds > MAX_ROUNDS:
-            return _failed("too many SASL rounds")
+            return _failure("too many SASL rounds")
         if state == RpcSaslProto.WRAP:
             return _early("Server is not wrapping data")
         if self._over:
@@ -86,7 +86,7 @@ class Negotiation:
             return self._initiate(message)
         if state == RpcSaslProto.RESPONSE and begun:
             return self._step(message)
-        return _failed(f"Client sent unsupported state {RpcSaslProto.SaslState.Name(state)}")
+        return _failure(f"Client sent unsupported state {RpcSaslProto.SaslState.Name(state)}")
 
     def answered(self, outcome: Challenge | Proven | SaslFailure) -> bytes | Proved | Refused:
         """Take the outcome of a step; return what is to be sent, or why it ends."""
@@ -109,18 +109,18 @@ class Negotiation:
                 self._first[way] = way.make()
                 said = self._first[way].step(b"")
                 challenge = said.token
-            offered.append(_offered(way, challenge))
+            offered.append(_method_offer(way, challenge))
         auths = [*offered, *([_SIMPLE] if self._simple else [])]
         return encode_sasl(RpcSaslProto(state=RpcSaslProto.NEGOTIATE, auths=auths))
 
     def _initiate(self, message: RpcSaslProto) -> bytes | Step | Refused | None:
         if len(message.auths) != 1:
-            return _failed("Client mechanism is malformed")
+            return _failure("Client mechanism is malformed")
         (chosen,) = message.auths
         if self._simple and chosen == _SIMPLE:
             self._over = True
             return None
-        way = next((one for one in self._ways if _offered(one) == chosen), None)
+        way = next((one for one in self._ways if _method_offer(one) == chosen), None)
         if self._first is None and (way is None or way.speaks_first):
             return self._offer()
         if way is None:
@@ -136,12 +136,12 @@ class Negotiation:
         assert self._way is not None
         assert self._acceptor is not None
         if not message.HasField("token"):
-            return _failed("Client did not send a token")
+            return _failure("Client did not send a token")
         self.stepping = True
         return Step(self._way, self._acceptor, message.token)
 
 
-def _offered(way: Way, challenge: bytes | None = None) -> RpcSaslProto.SaslAuth:
+def _method_offer(way: Way, challenge: bytes | None = None) -> RpcSaslProto.SaslAuth:
     return RpcSaslProto.SaslAuth(
         method=way.method.name, mechanism=way.mechanism, protocol=way.protocol,
         serverId=way.server_id, challenge=challenge,
@@ -159,11 +159,11 @@ def wrapped_token(message: bytes) -> bytes | Refused:
     if said.state != RpcSaslProto.WRAP:
         return _early("Negotiation is already complete")
     if not said.HasField("token") or len(said.token) > MAX_TOKEN_BYTES:
-        return _failed("Client did not send a token")
+        return _failure("Client did not send a token")
     return said.token
 
 
-def _failed(text: str) -> Refused:
+def _failure(text: str) -> Refused:
     return Refused(SASL_EXCEPTION, text)
 
 

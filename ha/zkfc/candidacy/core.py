@@ -86,9 +86,9 @@ def step(state: Candidacy, event: Event, *, now: float) -> Step:
 def _step(state: Candidacy, event: Event, now: float) -> Step:  # noqa: C901, PLR0912 - flat
     match event:
         case HealthChanged():
-            return _judged(state, event, now)
+            return _handle_health(state, event, now)
         case StatusReported():
-            return _reported(_heard(state, event), event.state, now)
+            return _compare_report(_note_status(state, event), event.state, now)
         case NoticesSeen(notices=notices):
             standing = noticed(state.standing, notices, now)
             known = standing.notices or notices
@@ -97,26 +97,26 @@ def _step(state: Candidacy, event: Event, now: float) -> Step:  # noqa: C901, PL
         case OwnLockSeen(made=made):
             return Step(replace(state, standing=own_lock_seen(state.standing, made)))
         case ElectionMoved():
-            return _moved(state, event, now)
+            return _follow_election(state, event, now)
         case TransitionBegun():
             return Step(replace(state, in_transition=True, contradicted=False))
         case DemotionTried():
-            return _demotion_tried(state, event.failure, now)
+            return _handle_demotion(state, event.failure, now)
         case DemotionSpared():
             return _unknown(state, now)
         case TakeoverFailed():
-            return _failed(state, now)
+            return _stay_out(state, now)
         case CedeAsked():
-            return _ceded(state, event, now)
+            return _cede(state, event, now)
         case CedeEnded():
             out = isinstance(state.place, Out)
             return _recheck(replace(state, place=Out()) if out else state, now)
         case HandOverBegun():
-            return _recheck(_asked(state, 1), now)
+            return _recheck(_count_asked(state, 1), now)
         case HandOverEnded():
-            return _recheck(_asked(state, -1), now)
+            return _recheck(_count_asked(state, -1), now)
         case DrainTried(failure=failure):
-            return _drain_tried(state, failure, now)
+            return _handle_drain(state, failure, now)
         case RecheckDue():
             return _recheck(state, now)
     assert_never(event)
@@ -125,7 +125,7 @@ def _step(state: Candidacy, event: Event, now: float) -> Step:  # noqa: C901, PL
 # -- what was heard of the election, and of our NameNode's role in it ------------------------
 
 
-def _moved(state: Candidacy, moved: ElectionMoved, now: float) -> Step:
+def _follow_election(state: Candidacy, moved: ElectionMoved, now: float) -> Step:
     match moved.before.role, moved.after.role:
         case Role.TAKING_OVER, Role.TAKING_OVER:
             return Step(state)
@@ -133,7 +133,7 @@ def _moved(state: Candidacy, moved: ElectionMoved, now: float) -> Step:
             # Not joined: it is of an election that we have left in the meantime.
             return Step(_taking_over(state) if state.joined else state)
         case Role.TAKING_OVER, Role.ACTIVE:
-            return _elected(state, now, planned=moved.planned) if state.joined else Step(state)
+            return _enter_active(state, now, planned=moved.planned) if state.joined else Step(state)
         case (Role.TAKING_OVER, _) | (Role.ACTIVE, Role.INIT):
             # An attempt lost its ground; or we decided to leave, and even to come back, just
             # before it won.
@@ -147,23 +147,23 @@ def _taking_over(state: Candidacy) -> Candidacy:
     return replace(state, place=place, standing=with_lock(state.standing))
 
 
-def _elected(state: Candidacy, now: float, *, planned: bool) -> Step:
+def _enter_active(state: Candidacy, now: float, *, planned: bool) -> Step:
     flapping = state.flapping if planned else took_over(state.flapping, now)
     standing = replace(state.standing, may_return=False)
     elected = replace(state, flapping=flapping, standing=standing)
-    return _recheck(_settled(elected, Active()), now)
+    return _recheck(_settle(elected, Active()), now)
 
 
-def _demotion_tried(state: Candidacy, failure: str, now: float) -> Step:
+def _handle_demotion(state: Candidacy, failure: str, now: float) -> Step:
     if failure:
         because = f"our NameNode did not confirm that it is standby: {failure}"
         return _out_for_a_moment(replace(state, not_demoted=because), because, now)
     if not state.joined:
         return Step(state)  # of an election that we have left in the meantime
-    return _recheck(_settled(state, StandingBy()), now)
+    return _recheck(_settle(state, StandingBy()), now)
 
 
-def _settled(state: Candidacy, place: Place) -> Candidacy:
+def _settle(state: Candidacy, place: Place) -> Candidacy:
     return replace(_idle(state, place), not_demoted="", failures=0)
 
 
@@ -183,13 +183,13 @@ def _idle(state: Candidacy, place: Place) -> Candidacy:
     )
 
 
-def _heard(state: Candidacy, said: StatusReported) -> Candidacy:
+def _note_status(state: Candidacy, said: StatusReported) -> Candidacy:
     standing = reported(state.standing, ready=said.ready, reason=said.not_ready_reason)
     unclear = "" if said.state is ServiceState.STANDBY else state.not_demoted
     return replace(state, reported=said.state, standing=standing, not_demoted=unclear)
 
 
-def _reported(state: Candidacy, said: ServiceState, now: float) -> Step:
+def _compare_report(state: Candidacy, said: ServiceState, now: float) -> Step:
     if said is ServiceState.OBSERVER:
         return _leave(state, "our NameNode is an observer", needs_fencing=True)
     if state.health is not Health.HEALTHY:
@@ -206,20 +206,20 @@ def _mismatch(state: Candidacy, said: ServiceState, now: float) -> Step:
     because = f"our NameNode says that it is {said.value}, not {state.believed.value}"
     notices = state.standing.notices
     if state.holding and notices is not None and notices.pause is not None:
-        return Step(_kept(state, f"{because}; but {paused(notices.pause)}"))
+        return Step(_keep_lock(state, f"{because}; but {paused(notices.pause)}"))
     return _out_for_a_moment(state, because, now)
 
 
 # -- what was asked, and what has come of it -------------------------------------------------
 
 
-def _asked(state: Candidacy, more: int) -> Candidacy:
+def _count_asked(state: Candidacy, more: int) -> Candidacy:
     # Counted: two operators may ask at once, and the end of one is not that of the other.
     asked = state.standing.asked + more
     return replace(state, standing=replace(state.standing, asked=asked))
 
 
-def _drain_tried(state: Candidacy, failure: str, now: float) -> Step:
+def _handle_drain(state: Candidacy, failure: str, now: float) -> Step:
     attempt = DrainAttempt(failure, now + DRAIN_RETRY_SECONDS)
     place = state.place
     if isinstance(place, Active):
@@ -227,7 +227,7 @@ def _drain_tried(state: Candidacy, failure: str, now: float) -> Step:
     return _recheck(replace(state, place=place, last_drain=attempt), now)
 
 
-def _failed(state: Candidacy, now: float) -> Step:
+def _stay_out(state: Candidacy, now: float) -> Step:
     """Stay out for a while, longer with each failure; the elector has left already."""
     failures = state.failures + 1
     seconds = state.back_off.after(failures)
@@ -236,7 +236,7 @@ def _failed(state: Candidacy, now: float) -> Step:
     return Step(replace(_idle(state, out), failures=failures), (AskAgainAfter(seconds),))
 
 
-def _ceded(state: Candidacy, asked: CedeAsked, now: float) -> Step:
+def _cede(state: Candidacy, asked: CedeAsked, now: float) -> Step:
     left = _leave(state, asked.because, needs_fencing=asked.needs_fencing)
     # The lock that we give away in a pause or a drain must not be left lying by everybody.  If it
     # had gone unheard, and its next holder is active, we give none away.
@@ -274,7 +274,7 @@ def _stand_back_until(state: Candidacy, because: str, until: float) -> StoodBack
 # -- may we stand? ---------------------------------------------------------------------------
 
 
-def _judged(state: Candidacy, event: HealthChanged, now: float) -> Step:
+def _handle_health(state: Candidacy, event: HealthChanged, now: float) -> Step:
     well = event.health is Health.HEALTHY
     flapping = judged(state.flapping, now, well=well)
     found = replace(state, health=event.health, trouble=event.trouble, flapping=flapping)
@@ -300,14 +300,14 @@ def _unwell(state: Candidacy, now: float) -> Step:
     notices = state.standing.notices
     if state.holding:
         if notices is not None and notices.pause is not None:
-            return Step(_kept(state, f"{_ill(state)}, but {paused(notices.pause)}"))
+            return Step(_keep_lock(state, f"{_ill(state)}, but {paused(notices.pause)}"))
         # One that loads its image is another process than the one that was active: that is gone.
         starting = state.health is Health.INITIALIZING
         trouble = Trouble.GONE if starting else state.trouble
         seconds = keep_for(state.flapping, trouble, now)
         if seconds > 0:
             because = f"{_ill(state)}, but the active has changed too often of late"
-            return Step(_kept(state, because), (AskAgainAfter(seconds),))
+            return Step(_keep_lock(state, because), (AskAgainAfter(seconds),))
     return _leave(state, _ill(state), needs_fencing=True)
 
 
@@ -318,7 +318,7 @@ def _ill(state: Candidacy) -> str:
     return f"our NameNode is {state.health.value}{reason}"
 
 
-def _kept(state: Candidacy, because: str) -> Candidacy:
+def _keep_lock(state: Candidacy, because: str) -> Candidacy:
     """Keep the lock that our NameNode has, for this reason; empty: there is none to leave."""
     place = state.place
     if isinstance(place, TakingOver | Active):
@@ -341,7 +341,7 @@ def _stand(state: Candidacy, now: float) -> Step:
         out = replace(state, place=Out(back.because, back))
         return Step(out, (AskAgainAfter(back.until - now),))
     if state.holding:
-        return _drain(_kept(state, ""), now)
+        return _drain(_keep_lock(state, ""), now)
     # Its report from before we demoted it is worth nothing.
     demoted = isinstance(state.place, StandingBy)
     is_active = state.reported is ServiceState.ACTIVE and not demoted
@@ -384,14 +384,14 @@ def _drain(state: Candidacy, now: float) -> Step:
         return Step(replace(state, last_drain=None))
     because = drained(notices.drain)
     if notices.pause is not None:
-        return Step(_kept(state, f"{because}; but {paused(notices.pause)}"))
+        return Step(_keep_lock(state, f"{because}; but {paused(notices.pause)}"))
     if not isinstance(place, Active) or place.handing_over:
-        return Step(_kept(state, f"{because}; handing over"))
+        return Step(_keep_lock(state, f"{because}; handing over"))
     to = successor(state.standing)
     if to is None:
-        return Step(_kept(state, f"{because}; but no other NameNode is fit to take over"))
+        return Step(_keep_lock(state, f"{because}; but no other NameNode is fit to take over"))
     if last is not None and now < last.retry_at:
-        kept = _kept(state, f"{because}; but the last try failed: {last.failure}")
+        kept = _keep_lock(state, f"{because}; but the last try failed: {last.failure}")
         return Step(kept, (AskAgainAfter(last.retry_at - now),))
     handing = Active(f"{because}; handing over to {to.namenode}", handing_over=True)
     return Step(replace(state, place=handing), (HandOverTo(to.namenode, to.zkfc_rpc),))

@@ -111,7 +111,7 @@ def bar(standing: Standing, *, now: float, joined: bool, is_active: bool) -> Bar
     if standing.rank.nofailover:
         return Bar("nnha.candidate.nofailover is set: only an operator makes it active")
     unready = standing.unready_in_a_row >= (UNREADY_REPORTS if joined else 1)
-    by_rank = _outranked(standing, notices, now, ready=not unready)
+    by_rank = _rank_bar(standing, notices, now, ready=not unready)
     return (_unready(standing, now) if unready else None) or by_rank
 
 
@@ -196,7 +196,7 @@ def _unready(standing: Standing, now: float) -> Bar | None:
     return Bar(because, left) if left > 0 else None
 
 
-def _outranked(standing: Standing, notices: Notices, now: float, *, ready: bool) -> Bar | None:
+def _rank_bar(standing: Standing, notices: Notices, now: float, *, ready: bool) -> Bar | None:
     because = _better(standing, notices, ready=ready)
     if because is None:
         return None

@@ -82,7 +82,7 @@ class Readings:
         standing = candidacy.standing
         yield self._one("nnha_candidate_priority", "The higher goes first", standing.rank.priority)
         yield from self._notices(standing.notices or Notices())
-        wanted = _wanted(election.role)
+        wanted = _wanted_state(election.role)
         states = {state: state == wanted for state in WANTED}
         yield self._each(
             "nnha_node_wanted_state", "1 for what the NameNode should be", "state", states
@@ -166,7 +166,7 @@ def blocking(candidacy: Candidacy, election: ElectorState, health: Health) -> Ma
     return {reason: found[reason] for reason in REASONS}
 
 
-def _wanted(role: Role) -> str:
+def _wanted_state(role: Role) -> str:
     match role:
         case Role.ACTIVE | Role.TAKING_OVER:
             return "active"

@@ -72,12 +72,12 @@ class ZkfcFace:
         """Raise AccessDenied unless both lists admit the user, the service's own one first."""
         settings = self._settings
         if not await settings.protocol_users.admits(call.user, self._groups_of):
-            raise self._denied(call, "security.zkfc.protocol.acl does not name that user")
+            raise self._deny(call, "security.zkfc.protocol.acl does not name that user")
         if call.user == settings.user:
             return
         if not await settings.administrators.admits(call.user, self._groups_of):
             who = f"{settings.user} and the users and groups of dfs.cluster.administrators"
-            raise self._denied(call, f"it is for {who}")
+            raise self._deny(call, f"it is for {who}")
 
     def _require_rarity(self, call: Call, kind: str) -> None:
         """Raise ServiceFailed where a caller has asked for this too often."""
@@ -92,7 +92,7 @@ class ZkfcFace:
             f"({MAX_REQUESTS.name}): nothing was changed; try again in {math.ceil(wait)} s"
         )
 
-    def _denied(self, call: Call, why: str) -> AccessDenied:
+    def _deny(self, call: Call, why: str) -> AccessDenied:
         log.warning(
             "zkfc.access.denied", user=call.user, host=call.host, method=call.method, reason=why
         )

@@ -92,14 +92,14 @@ def supervise(serve: Serve) -> int:
         while True:
             began = time.monotonic()
             if not _start(serve, ticket, slot, charge):
-                return _stopped()
+                return _stop_code()
             status = charge.wait()
             charge.pid = 0
             stood_still = os.WIFEXITED(status) and os.WEXITSTATUS(status) == STOOD_STILL
             if os.WIFEXITED(status) and not stood_still:
                 return os.WEXITSTATUS(status)
             if charge.stopping:
-                return STOOD_STILL if stood_still else _stopped(os.WTERMSIG(status))
+                return STOOD_STILL if stood_still else _stop_code(os.WTERMSIG(status))
             quick_deaths = quick_deaths + 1 if time.monotonic() - began < QUICK_SECONDS else 0
             pause = PAUSES[min(quick_deaths, len(PAUSES) - 1)]
             # One that stood still has given its lock up; no child may come back with that session.
@@ -113,10 +113,10 @@ def supervise(serve: Serve) -> int:
                 again_in_seconds=pause,
             )
             if charge.sleep(pause):
-                return _stopped()
+                return _stop_code()
 
 
-def _stopped(by_signal: int = signal.SIGTERM) -> int:
+def _stop_code(by_signal: int = signal.SIGTERM) -> int:
     """Return the exit code of a stop without a controller, or of one that a signal has ended.
 
     A child which has no handlers yet dies of what is forwarded to it: it was stopped as wished. One

@@ -77,7 +77,7 @@ class ZooKeeperWait:
         self._gauge.set(1)
         telling = loop.create_task(self._tell(), name="waiting for ZooKeeper")
         try:
-            while (found := await self._asked()) is None:  # noqa: ASYNC110 - ZooKeeper has no event
+            while (found := await self._ask()) is None:  # noqa: ASYNC110 - ZooKeeper has no event
                 await asyncio.sleep(RETRY_SECONDS)
         finally:
             telling.cancel()
@@ -92,18 +92,18 @@ class ZooKeeperWait:
         if (seconds := loop.time() - self._began) >= QUIET_SECONDS:
             log.info("zkfc.zookeeper.reached", node=self._node, after_seconds=round(seconds, 3))
 
-    async def _asked(self) -> bool | None:
+    async def _ask(self) -> bool | None:
         """Return whether the nameservice's znode is there; None if the connection was lost."""
         try:
             async with connected(
-                self._settings, deadline_seconds=None, open_session=self._opened
+                self._settings, deadline_seconds=None, open_session=self._open
             ) as session:
                 return await parent_exists(session, self._settings)
         except ZooKeeperUnavailable as failure:
             log.info("zkfc.zookeeper.lost_again", node=self._node, reason=str(failure))
             return None
 
-    def _opened(self, *arguments: object, **named: object) -> Session:
+    def _open(self, *arguments: object, **named: object) -> Session:
         self._session = self._open_session(*arguments, **named)  # type: ignore[arg-type]
         return self._session
 

@@ -97,7 +97,7 @@ class History:
         while True:
             attempt = await self._waiting.get()
             try:
-                record = await self._completed(attempt)
+                record = await self._complete(attempt)
                 if attempt.succeeded:
                     self._count(record.kind)
                 log.info("failover.recorded", attempt=attempt.number, **model.record_json(record))
@@ -121,7 +121,7 @@ class History:
 
     # -- what the attempt itself could not know ------------------------------------------------
 
-    async def _completed(self, attempt: AttemptRecord) -> model.FailoverRecord:
+    async def _complete(self, attempt: AttemptRecord) -> model.FailoverRecord:
         position, found = await asyncio.gather(self._position(attempt), self._election(attempt))
         own = self._settings.own.namenode
         attempt = replace(attempt, previous=predecessor_of(attempt, own, found.active_before))

@@ -91,8 +91,8 @@ class Takeover:
         unless the configured ACL lets anybody write it.  Raises TakeoverImpossible.
         """
         doubted = term is Term.DOUBTED
-        named = self._named(content, doubted=doubted)
-        victims = self._configured(named) if doubted or self._open_to_all else named
+        named = self._parse_breadcrumb(content, doubted=doubted)
+        victims = self._keep_configured(named) if doubted or self._open_to_all else named
         told = [await self._fence_one(target) for target in victims]
         # Where it may live at an address that was left alone, its end was not seen.
         surely = term if set(named) <= set(victims) else Term.UNKNOWN
@@ -100,7 +100,7 @@ class Takeover:
         asked = await self._ask_the_others(victims) if doubted else []
         return Fenced("; ".join([*(how for how, _ in told), *asked]), gone)
 
-    def _named(self, content: bytes, *, doubted: bool) -> list[Target]:
+    def _parse_breadcrumb(self, content: bytes, *, doubted: bool) -> list[Target]:
         """Return the NameNodes that the breadcrumb names.
 
         In doubt it may be a stranger's, which would have the right one spared: our own name is no
@@ -125,7 +125,7 @@ class Takeover:
         """Whether any client of ZooKeeper may write the breadcrumb by the configured ACL."""
         return open_to_all(self._settings.zookeeper.acl)
 
-    def _configured(self, named: list[Target]) -> list[Target]:
+    def _keep_configured(self, named: list[Target]) -> list[Target]:
         """Return those of them that are where the configuration has a NameNode.
 
         The bad schedule: a stranger writes the address of a DataNode, and sshfence kills what holds
@@ -174,7 +174,7 @@ class Takeover:
         deadline = self._settings.new_active_timeout_seconds
         own = self._settings.own
         try:
-            async with self._opened() or self._connected(own.service, deadline) as namenode:
+            async with self._open_client() or self._connect(own.service, deadline) as namenode:
                 await namenode.transition_to_active(
                     RequestSource.ZKFC,
                     deadline_seconds=deadline,
@@ -189,7 +189,7 @@ class Takeover:
 
     async def demote(self) -> bool:
         """Ask our NameNode to be standby; False when it did not confirm."""
-        return await self._demoted() is None
+        return await self._demote() is None
 
     async def demote_surely(self, wanted: Callable[[], bool]) -> str | None:
         """Ask again while it does not confirm and ``wanted``; return why it never did."""
@@ -198,12 +198,12 @@ class Takeover:
             await asyncio.sleep(pause)
             if not wanted():
                 break
-            refusal = await self._demoted()
+            refusal = await self._demote()
             if refusal is None:
                 return None
         return "nobody asked it" if refusal is None else refusal.text
 
-    async def _demoted(self) -> _Refusal | None:
+    async def _demote(self) -> _Refusal | None:
         # Not over the monitor's connection: it stays open when no answer came in time, and what
         # was asked there is read and obeyed behind the next promotion.
         own = self._settings.own.service
@@ -288,13 +288,13 @@ class Takeover:
         plan = self._settings.plan_for(target.namenode if ours else "")
         return await fence_as_planned(plan, target, by=self._around.fence)
 
-    def _opened(self) -> AbstractAsyncContextManager[ServiceClient] | None:
+    def _open_client(self) -> AbstractAsyncContextManager[ServiceClient] | None:
         """Return an open connection to our NameNode, if it goes to the port that is needed."""
         own = self._settings.own
         client = self._watched() if own.lifeline == own.service else None
         return None if client is None else nullcontext(client)
 
-    def _connected(
+    def _connect(
         self, address: HostPort, seconds: float, *, over: Connection | None = None
     ) -> AbstractAsyncContextManager[ServiceClient]:
         return ServiceClient.connected(
@@ -309,7 +309,7 @@ class Takeover:
         answers_within_seconds: float | None = None,
     ) -> _Refusal | None:
         patience = self._settings.graceful_fence_timeout_seconds
-        connected = self._connected(address, answers_within_seconds or patience, over=over)
+        connected = self._connect(address, answers_within_seconds or patience, over=over)
         try:
             async with connected as client:
                 if answers_within_seconds is not None:

@@ -168,17 +168,17 @@ def step(state: State, event: Event, *, now: float) -> Step:
     """Return the suspicion after an event at this time, and the actions."""
     match event:
         case OwnerAsked():
-            return _owner_asked(state, event)
+            return _weigh_owner_answer(state, event)
         case WriterReported():
-            return _writer_told(state, event, now)
+            return _weigh_writer_report(state, event, now)
         case NoOwner():
-            return Step(_cleared(state))
+            return Step(_clear(state))
         case RemovalEnded(outcome=outcome):
             forbidden = state.forbidden or outcome is Removal.FORBIDDEN
             removed = 0 if outcome is Removal.TOO_LATE else state.removed
-            return Step(replace(_cleared(state), forbidden=forbidden, removed=removed))
+            return Step(replace(_clear(state), forbidden=forbidden, removed=removed))
         case BecameActive():
-            return Step(replace(_cleared(state), removed=0))
+            return Step(replace(_clear(state), removed=0))
     assert_never(event)
 
 
@@ -187,27 +187,27 @@ def limit_seconds(settings: WitnessSettings, lease_seconds: float) -> float:
     return max(settings.silence_seconds, lease_seconds * (1 + CLOCKS))
 
 
-def _cleared(state: State) -> State:
+def _clear(state: State) -> State:
     return replace(state, suspicion=Suspicion(), verdict=SilenceVerdict.CALM)
 
 
-def _owner_asked(state: State, asked: OwnerAsked) -> Step:
+def _weigh_owner_answer(state: State, asked: OwnerAsked) -> Step:
     if state.suspicion.lock != asked.lock:
         state = replace(state, suspicion=Suspicion(asked.lock))
     match asked.answer:
         case Answer.UNCLEAR:
             return Step(state)
         case Answer.SERVES if asked.lock.made != state.removed:
-            return Step(replace(_cleared(state), removed=0))
+            return Step(replace(_clear(state), removed=0))
         case Answer.SERVES | Answer.ANSWERS:
-            return Step(_cleared(state))
+            return Step(_clear(state))
         case Answer.SILENT:
             suspicion = replace(state.suspicion, in_vain=state.suspicion.in_vain + 1)
-            return _suspected(replace(state, suspicion=suspicion), asked.barred)
+            return _suspect(replace(state, suspicion=suspicion), asked.barred)
     assert_never(asked.answer)
 
 
-def _suspected(state: State, barred: str) -> Step:
+def _suspect(state: State, barred: str) -> Step:
     verdict = _held_back(state, barred)
     if verdict is None:
         keeps = state.verdict in (SilenceVerdict.UNPROVEN, SilenceVerdict.CONFIRMING)
@@ -227,16 +227,16 @@ def _held_back(state: State, barred: str) -> SilenceVerdict | None:
     return SilenceVerdict.BARRED if barred else None
 
 
-def _writer_told(state: State, told: WriterReported, now: float) -> Step:
+def _weigh_writer_report(state: State, told: WriterReported, now: float) -> Step:
     suspicion = state.suspicion
     if suspicion.lock is None or told.lock != suspicion.lock or suspicion.in_vain == 0:
-        return Step(_cleared(state))
+        return Step(_clear(state))
     held_back = _held_back(state, told.barred)
     silence = told.silence
     if held_back is not None or silence is None or not _proven(state.settings, silence):
         verdict = held_back or SilenceVerdict.UNPROVEN
         return Step(replace(state, suspicion=replace(suspicion, told=0), verdict=verdict))
-    suspicion = _confirmed(suspicion, silence, now)
+    suspicion = _confirm(suspicion, silence, now)
     confirming = replace(state, suspicion=suspicion, verdict=SilenceVerdict.CONFIRMING)
     if suspicion.told < SILENT_REPORTS_NEEDED or suspicion.in_vain < ASKED_IN_VAIN:
         return Step(confirming)
@@ -251,7 +251,7 @@ def _proven(settings: WitnessSettings, silence: WriterSilence) -> bool:
     return a_majority and silence.lease_seconds > 0 and silence.silent_seconds > limit
 
 
-def _confirmed(suspicion: Suspicion, silence: WriterSilence, now: float) -> Suspicion:
+def _confirm(suspicion: Suspicion, silence: WriterSilence, now: float) -> Suspicion:
     if suspicion.told == 0 or silence.epoch != suspicion.epoch:
         return replace(suspicion, told=1, epoch=silence.epoch, told_at=now)
     if now - suspicion.told_at < LEAST_SECONDS_BETWEEN:

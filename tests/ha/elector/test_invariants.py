@@ -74,23 +74,23 @@ BUGS: dict[str, Bug] = {
     "active, and nobody knows whose the lock is": (
         core, "_neutral", lambda state: Step(state), ACTIVE, SessionSuspended(S), HAS_LOCK),
     "taking over, and the lock is gone": (
-        core, "_vanished", lambda state: Step(replace(state, holding=False)), READING, LockGone(S),
+        core, "_retake", lambda state: Step(replace(state, holding=False)), READING, LockGone(S),
         HAS_LOCK),
     "taking over, and out of the election": (
-        core, "_owned", lambda state: Step(replace(TAKING, stage=Stage.READING, wanted=False)),
+        core, "_own_lock", lambda state: Step(replace(TAKING, stage=Stage.READING, wanted=False)),
         STANDBY, LockSeen(S, ours=True), HAS_LOCK),
     "taking over, and waiting for nothing": (
         takeover, "_write", lambda state: Step(replace(state, stage=Stage.NONE)),
         FENCING, OldActiveFenced(A), "waits for one answer"),
     "a promotion that outlives its lock": (
-        core, "_vanished",
+        core, "_retake",
         lambda state: Step(replace(state, role=Role.NEUTRAL, holding=False)),
         ACTIVE, LockGone(S), "counts under the lock"),
     "another's lock is taken for ours": (
-        core, "_others", lambda state: core._owned(state), STANDBY, LockSeen(S, ours=False),
+        core, "_others", lambda state: core._own_lock(state), STANDBY, LockSeen(S, ours=False),
         OWN_LOCK),
     "a lock that is there is taken for ours": (
-        core, "_look", lambda state: core._owned(state), CREATING, LockTaken(S), OWN_LOCK),
+        core, "_look", lambda state: core._own_lock(state), CREATING, LockTaken(S), OWN_LOCK),
     "the lock of another session is taken for ours": (
         core, "_lock_news", _of_the_present_session, CREATING, LockCreated(OLD), OWN_LOCK),
     "written without the fence's answer": (
@@ -111,7 +111,7 @@ BUGS: dict[str, Bug] = {
     "active by a promotion of another attempt": (
         core, "_takeover_news", _of_the_present_attempt, PROMOTING, Promoted(STALE), IN_ATTEMPT),
     "active again by a reconnect": (
-        core, "_opened",
+        core, "_handle_opened",
         lambda state: Step(replace(state, role=Role.ACTIVE, link=Link.CONNECTED)), SUSPENDED,
         SessionOpened(S), IN_ATTEMPT),
 }  # fmt: skip

@@ -39,20 +39,21 @@ BUGS: dict[str, Bug] = {
         "_stand", lambda state, _now: Step(replace(state, place=Joined()), (Join(), Join())),
         WELL, model.RecheckDue(), "who has joined it and not left it"),
     "in, though the takeover has failed": (
-        "_failed", lambda state, _now: Step(state), IN, model.TakeoverFailed(),
+        "_stay_out", lambda state, _now: Step(state), IN, model.TakeoverFailed(),
         "who has joined it and not left it"),
     "two reasons to be out": (
         "_leave", _left_for_another_reason, STANDBY, HealthChanged(Health.UNHEALTHY),
         "one reason to be out"),
     "taking over, and not joined": (
-        "_moved",
+        "_follow_election",
         lambda state, _event, _now: Step(replace(state, place=TakingOver(S.STANDBY)), (Join(),)),
         WELL, LOCK_WON, IS_JOINED),
     "active, and not joined": (
-        "_moved", lambda state, _event, _now: Step(replace(state, place=Active()), (Join(),)),
-        WELL, ELECTED, IS_JOINED),
+        "_follow_election",
+        lambda state, _event, _now: Step(replace(state, place=Active()), (Join(),)), WELL,
+        ELECTED, IS_JOINED),
     "active by the end of a demotion": (
-        "_demotion_tried", lambda state, *_: Step(replace(state, place=Active())),
+        "_handle_demotion", lambda state, *_: Step(replace(state, place=Active())),
         STANDBY, model.DemotionTried(), HAS_LOCK),
     "a standby hands over": (
         "_stand", lambda state, _now: Step(state, (model.HandOverTo("nn2", "there:8019"),)),

@@ -46,7 +46,7 @@ def last_word_believed() -> Planting:
 
 @bug("a hand-over never ends")
 def asked_for_ever() -> Planting:
-    count, noted = core._asked, HandOver._noted
+    count, noted = core._count_asked, HandOver._noted
     kept: dict[HandOver, Any] = {}
 
     def asked(state: Any, more: int) -> Any:
@@ -57,7 +57,7 @@ def asked_for_ever() -> Planting:
         await noted(self, one)
 
     return all_of(
-        replacing(core, "_asked", asked),
+        replacing(core, "_count_asked", asked),
         replacing(HandOver, "_noted", note),
         replacing(HandOver, "asked", property(kept.get)),
     )

@@ -46,7 +46,7 @@ def node_exists_is_won(really: Any, state: ElectorState, event: Any) -> Any:
     return really(state, event)
 
 
-bug.add("any lock is ours", replacing(core, "_others", lambda state: core._owned(state)))
+bug.add("any lock is ours", replacing(core, "_others", lambda state: core._own_lock(state)))
 
 
 @bug.killed_by(
@@ -116,7 +116,7 @@ def writes_before_fencing() -> Planting:
     _ELECTION + "event_table[connected again: look, never create]",
     why="the election looks at the lock each second all the same",
 )
-@bug.replacing("a reconnect is trusted", core, "_opened")
+@bug.replacing("a reconnect is trusted", core, "_handle_opened")
 def reconnect_is_trusted(really: Any, state: ElectorState) -> Any:
     if state.link is Link.SUSPENDED and state.serving:
         active = replace(state, link=Link.CONNECTED, role=Role.ACTIVE, holding=True)
@@ -215,7 +215,7 @@ async def nobody_doubts(*_arguments: object, **_named: object) -> dict[str, str]
     _ELECTION + "a_lock_that_was_gone_must_be_taken_over_again",
     why="it takes somebody who deletes the lock by hand; 1 of 80 worlds shows it",
 )
-@bug.replacing("a lock lost for a moment was never lost", core, "_vanished")
+@bug.replacing("a lock lost for a moment was never lost", core, "_retake")
 def gone_lock_keeps_serving(really: Any, state: ElectorState) -> Any:
     step = really(state)
     return Step(replace(step.state, serving=state.serving), step.actions)
