@@ -59,14 +59,16 @@ def durable_prefix(tails: Mapping[NodeName, Tail], *, first: TxId, members: int)
     holders, count = sorted(tails), 0
     while True:
         here = [node for node in holders if count < len(tails[node].edits)]
-        edit = _chosen({node: tails[node] for node in here}, count, TxId(first + count), needed)
+        edit = _choose_edit(
+            {node: tails[node] for node in here}, count, TxId(first + count), needed
+        )
         if edit is None or _contradicted(tails, edit, count):
             return Durable(count, tuple(holders) if count else ())
         holders = [node for node in here if tails[node].edits[count] == edit]
         count += 1
 
 
-def _chosen(tails: Mapping[NodeName, Tail], at: int, txid: TxId, needed: int) -> bytes | None:
+def _choose_edit(tails: Mapping[NodeName, Tail], at: int, txid: TxId, needed: int) -> bytes | None:
     """Return the one edit at that place that a majority has for good, or None."""
     copies: dict[bytes, list[Tail]] = {}
     for tail in tails.values():

@@ -60,7 +60,7 @@ def _shallow(place: options.JournalTarget, output: str) -> bool:
         body = {
             "deep": False,
             "ok": not findings,
-            "held": _merged((row.first, row.last) for row in held),
+            "held": _merge((row.first, row.last) for row in held),
             "unreachable": dict(failures),
             "learners": learner_rows(learners, voters),
             "findings": [
@@ -76,7 +76,7 @@ def _shallow(place: options.JournalTarget, output: str) -> bool:
         out.print(
             f"[bold red]{finding.kind}[/]: {finding.message}", highlight=False, soft_wrap=True
         )
-    ranges = _text(_merged((row.first, row.last) for row in held)) or "no transactions"
+    ranges = _text(_merge((row.first, row.last) for row in held)) or "no transactions"
     verdict = f"{len(findings)} problems" if findings else "no difference, no gap"
     out.print(
         f"lists and digests of {ranges} on {len(listed)} nodes: {verdict}"
@@ -89,7 +89,7 @@ def _shallow(place: options.JournalTarget, output: str) -> bool:
 
 def _deep(place: options.JournalTarget, output: str) -> bool:
     try:
-        result, learners = event_loop.run(_verified(place))
+        result, learners = event_loop.run(_verify(place))
     except QuorumLost as lost:
         raise options.NotDone(str(lost), UNREACHABLE) from lost
     if output == "json":
@@ -99,13 +99,13 @@ def _deep(place: options.JournalTarget, output: str) -> bool:
     return not result.report.findings
 
 
-async def _verified(place: options.JournalTarget) -> tuple[Verification, Learners]:
+async def _verify(place: options.JournalTarget) -> tuple[Verification, Learners]:
     result = await verify(place.nodes, place.address, reader_settings(place.conf))
-    firsts = {segment.first for segment in _listed(result)}
+    firsts = {segment.first for segment in _segments_of(result)}
     return result, await ask_learners(place, result.failures, firsts)
 
 
-def _listed(result: Verification) -> list[Segment]:
+def _segments_of(result: Verification) -> list[Segment]:
     return [segment for view in result.views for segment in view.segments]
 
 
@@ -121,7 +121,7 @@ def _show_verification(
         title=f"journal {place.uri.journal_id}",
     )
     for view in result.views:
-        ranges = _merged((s.first, s.last) for s in view.segments)
+        ranges = _merge((s.first, s.last) for s in view.segments)
         closed = sum(segment.finalized for segment in view.segments)
         opened = len(view.segments) - closed
         segments = f"{closed} finalized" + (f", {opened} in progress" if opened else "")
@@ -131,14 +131,14 @@ def _show_verification(
             state += "; holds an abandoned copy"
         table.add_row(view.node, _text(ranges) or "none", segments, state)
     for node, learner in sorted(learners.items()):
-        ranges = _merged((s.first, s.last) for s in learner.segments)
+        ranges = _merge((s.first, s.last) for s in learner.segments)
         table.add_row(node, _text(ranges) or "none", f"{len(learner.segments)} known", "learner")
     silent = {node: str(why) for node, why in result.failures.items() if node not in learners}
     for node in sorted(silent):
         table.add_row(node, "?", "?", "not reachable")
     out = console()
     out.print(table)
-    options.tell(out, [*sorted(silent.items()), *learner_lines(learners, _listed(result))])
+    options.tell(out, [*sorted(silent.items()), *learner_lines(learners, _segments_of(result))])
     for node, told in sorted(report.stale.items()):
         for line in told:
             out.print(f"note: {node}: {line}", highlight=False, soft_wrap=True)
@@ -166,7 +166,7 @@ def _verification_json(result: Verification, learners: Learners) -> dict[str, ob
             "segments": [
                 {"first": s.first, "last": s.last, "finalized": s.finalized} for s in view.segments
             ],
-            "ranges": _merged((s.first, s.last) for s in view.segments),
+            "ranges": _merge((s.first, s.last) for s in view.segments),
             "missing": report.missing[view.node],
             "stale": report.stale.get(view.node, ()),
         }
@@ -184,7 +184,7 @@ def _verification_json(result: Verification, learners: Learners) -> dict[str, ob
         "settled_txid": result.settled,
         "unconfirmed": report.unconfirmed,
         "nodes": nodes,
-        "learners": learner_rows(learners, _listed(result)),
+        "learners": learner_rows(learners, _segments_of(result)),
         "findings": [
             {"kind": f.kind, "first_txid": f.first, "nodes": f.nodes, "message": f.message}
             for f in report.findings
@@ -192,7 +192,7 @@ def _verification_json(result: Verification, learners: Learners) -> dict[str, ob
     }
 
 
-def _merged(ranges: Iterable[Range]) -> list[Range]:
+def _merge(ranges: Iterable[Range]) -> list[Range]:
     merged: list[Range] = []
     for first, last in sorted(ranges):
         if merged and first <= merged[-1][1] + 1:

@@ -61,7 +61,7 @@ def admit_without_a_writer(state: JournalState, request: AdmitFounding | AdmitBy
 
 def admit_founding(state: JournalState, request: AdmitFounding) -> Step:
     _require_meant(state, request.incarnation)
-    return _admitted(state, PersistAdmission(state.incarnation, None))
+    return _admit(state, PersistAdmission(state.incarnation, None))
 
 
 def admit_learner(state: JournalState, request: Admit) -> Step:
@@ -127,7 +127,7 @@ def _admit_whole(
                 f"{until} is committed, and this learner holds everything up to {held}",
                 expected_txid=TxId(held + 1),
             )
-    done = _admitted(state, PersistAdmission(state.incarnation, epoch))
+    done = _admit(state, PersistAdmission(state.incarnation, epoch))
     return replace(done, effects=(*before, *done.effects))
 
 
@@ -138,7 +138,7 @@ def _require_meant(state: JournalState, incarnation: str) -> None:
         )
 
 
-def _admitted(state: JournalState, effect: PersistAdmission) -> Step:
+def _admit(state: JournalState, effect: PersistAdmission) -> Step:
     if not state.learner:
         return Step(state, (), Done())
     return Step(replace(state, learner=False), (effect,), Done())

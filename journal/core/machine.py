@@ -91,11 +91,11 @@ def step(state: JournalState, request: requests.Request) -> Step:  # noqa: C901,
             | requests.CatchUp()
             | requests.Admit()
         ):
-            return _stamped(state, request)
+            return _handle_stamped(state, request)
     assert_never(request)
 
 
-def _stamped(state: JournalState, request: requests.Stamped) -> Step:
+def _handle_stamped(state: JournalState, request: requests.Stamped) -> Step:
     """Admit the writer, then act; what admission learned stays learned either way."""
     admitted = admit(state, request.stamp, promises=isinstance(request, _PROMISING))
     if admitted.refusal is not None:

@@ -74,7 +74,7 @@ def adopt(state: JournalState, request: AdoptCatchUp) -> core_effects.Step:
     if complete:
         resumed = _open(state, wanted.first, epoch, request.layout_version)
         return core_effects.Step(resumed.state, (drop, *resumed.effects), resumed.reply)
-    state, effects = _cleared(state, wanted.first, epoch)
+    state, effects = _make_way(state, wanted.first, epoch)
     adopted = Segment(
         wanted.first,
         wanted.last,
@@ -84,7 +84,7 @@ def adopt(state: JournalState, request: AdoptCatchUp) -> core_effects.Step:
     )
     # Its record names no end: a crash behind the record leaves our fewer edits, not damage.
     effects.append(core_effects.AdoptDownload(adopted, epoch))
-    return _opened(state, effects, adopted, wanted.digest)
+    return _reopen(state, effects, adopted, wanted.digest)
 
 
 def _check(first: TxId, layout_version: int) -> None:
@@ -109,7 +109,7 @@ def _ensure_current(state: JournalState, first: TxId, epoch: Epoch) -> None:
     decision = state.decisions.get(first)
     if decision is not None and decision.epoch >= epoch:
         raise OutOfSync(f"epoch {decision.epoch} has decided how segment {first} ends")
-    ours = _held(state, first)
+    ours = _sound_copy(state, first)
     if ours is None:
         return
     if ours.writer == NO_EPOCH:
@@ -118,7 +118,7 @@ def _ensure_current(state: JournalState, first: TxId, epoch: Epoch) -> None:
         raise OutOfSync(f"epoch {ours.writer} wrote {ours.name()}, epoch {epoch} asks for it")
 
 
-def _held(state: JournalState, first: TxId) -> Segment | None:
+def _sound_copy(state: JournalState, first: TxId) -> Segment | None:
     """Return the sound part of our closed copy, or None."""
     damage = state.damaged.get(first)
     return state.find(first) if damage is None else damage.segment
@@ -132,7 +132,7 @@ def _reaches(state: JournalState, wanted: Segment, epoch: Epoch) -> bool:
     """
     if state.open is not None and state.open.first == wanted.first:
         return state.open.next_txid > wanted.last
-    ours = _held(state, wanted.first)
+    ours = _sound_copy(state, wanted.first)
     if ours is None or ours.writer != epoch:
         return False
     damaged = damage_refusal(state, wanted.first)
@@ -160,10 +160,10 @@ def _ensure_no_shorter(state: JournalState, request: AdoptCatchUp) -> None:
 def _open(state: JournalState, first: TxId, epoch: Epoch, layout_version: int) -> core_effects.Step:
     if state.open is not None and state.open.first == first:
         return core_effects.Step(state, (), Resumed(state.open.next_txid))
-    state, effects = _cleared(state, first, epoch)
+    state, effects = _make_way(state, first, epoch)
     ours = state.find(first)
     if ours is not None:
-        return _opened(state, effects, ours, ours.digest)
+        return _reopen(state, effects, ours, ours.digest)
     effects.append(core_effects.CreateSegment(first, layout_version, epoch))
     if state.writer != epoch:
         effects.append(core_effects.PersistWriter(epoch))
@@ -173,7 +173,7 @@ def _open(state: JournalState, first: TxId, epoch: Epoch, layout_version: int) -
     )
 
 
-def _opened(
+def _reopen(
     state: JournalState, effects: list[core_effects.Effect], held: Segment, digest: bytes
 ) -> core_effects.Step:
     if state.writer != held.writer:
@@ -192,7 +192,7 @@ def _opened(
     return core_effects.Step(state, tuple(effects), Resumed(following))
 
 
-def _cleared(
+def _make_way(
     state: JournalState, first: TxId, epoch: Epoch
 ) -> tuple[JournalState, list[core_effects.Effect]]:
     """Close what is open, forget older decisions, and move an older writer's copy aside."""
@@ -201,7 +201,7 @@ def _cleared(
     if first in state.decisions:
         effects.append(core_effects.ForgetDecision(first))
         state = state.without_decision(first)
-    ours = _held(state, first)
+    ours = _sound_copy(state, first)
     if ours is not None and ours.writer != epoch:
         effects.append(core_effects.MoveAside(first))
         state = state.without_segment(first)

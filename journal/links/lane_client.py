@@ -63,7 +63,7 @@ class Lane(asyncio.Protocol):
         lane: Lane | None = None
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                lane = await cls._connected(host, port, deadline_seconds)
+                lane = await cls._connect(host, port, deadline_seconds)
                 lane.write(journal_lane.hello_bytes(hello))
                 await lane._welcome
         except TimeoutError:
@@ -78,17 +78,17 @@ class Lane(asyncio.Protocol):
                 lane.drop()
 
     @classmethod
-    async def _connected(cls, host: str, port: int, deadline_seconds: float) -> "Lane":
+    async def _connect(cls, host: str, port: int, deadline_seconds: float) -> "Lane":
         secured = context_for(Role.JOURNALNODE)
         try:
-            return await cls._made(host, port, deadline_seconds, secured)
+            return await cls._make(host, port, deadline_seconds, secured)
         except OSError as failure:
             if secured is None or not falls_back(failure):
                 raise
-        return await cls._made(host, port, deadline_seconds, None)
+        return await cls._make(host, port, deadline_seconds, None)
 
     @classmethod
-    async def _made(
+    async def _make(
         cls, host: str, port: int, deadline_seconds: float, secured: ssl.SSLContext | None
     ) -> "Lane":
         lane = cls(deadline_seconds)

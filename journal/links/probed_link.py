@@ -68,10 +68,10 @@ class ProbedLink:
         self, method: str, request: Message, reply: type[M], timeout_seconds: float
     ) -> M:
         """Call over the protocol that the port speaks."""
-        link = self._link or await self._found(timeout_seconds)
+        link = self._link or await self._find_link(timeout_seconds)
         return await link.call(method, request, reply, timeout_seconds)
 
-    async def _found(self, timeout_seconds: float) -> Link:
+    async def _find_link(self, timeout_seconds: float) -> Link:
         try:
             async with asyncio.timeout(timeout_seconds), self._finding:
                 if self._link is None:

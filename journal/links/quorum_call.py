@@ -59,7 +59,7 @@ class QuorumCall(Generic[T]):
             # One node that has seen the impossible outweighs a quorum that has not.
             self._done.set_exception(InvariantBroken(f"{self.operation}: {node}: {error}"))
         elif self._tally.verdict is CallOutcome.LOST:
-            self._done.set_exception(self._lost())
+            self._done.set_exception(self._loss())
 
     async def outcome(self) -> dict[NodeName, T]:
         """Wait for the verdict; the answers of the nodes that agreed by then.
@@ -89,10 +89,10 @@ class QuorumCall(Generic[T]):
             return True
         for node in sorted(self._tally.silent):
             self._failures[node] = Unavailable(f"no answer within {self._countdown.seconds:g} s")
-        self._done.set_exception(self._lost())
+        self._done.set_exception(self._loss())
         return False
 
-    def _lost(self) -> QuorumLost:
+    def _loss(self) -> QuorumLost:
         tally = self._tally
         return quorum_lost(self.operation, len(tally.nodes), tally.succeeded, self._failures)
 

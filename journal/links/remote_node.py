@@ -314,7 +314,7 @@ class RemoteNode:
         reply = await self._link.call(
             "ResumeSegment", request, pb.ResumeSegmentReply, timeout_seconds
         )
-        return self._resumed(reply)
+        return self._read_resume_reply(reply)
 
     async def catch_up(
         self,
@@ -332,9 +332,9 @@ class RemoteNode:
             source_urls=source_urls,
         )
         reply = await self._link.call("CatchUp", request, pb.ResumeSegmentReply, timeout_seconds)
-        return self._resumed(reply)
+        return self._read_resume_reply(reply)
 
-    def _resumed(self, reply: pb.ResumeSegmentReply) -> TxId:
+    def _read_resume_reply(self, reply: pb.ResumeSegmentReply) -> TxId:
         self.learner = reply.incarnation if reply.is_learner else None
         self._offered(reply)
         return TxId(reply.next_txid)

@@ -32,7 +32,7 @@ def merge(manifests: Mapping[NodeName, Sequence[Segment]], first: TxId) -> tuple
     merged: list[Redundant] = []
     expected = first
     for start in sorted(copies):
-        segment = _agreed(copies[start])
+        segment = _agree(copies[start])
         names = tuple(node for node, _ in copies[start])
         if start > expected:
             raise GapFound(
@@ -52,7 +52,7 @@ def merge(manifests: Mapping[NodeName, Sequence[Segment]], first: TxId) -> tuple
     return tuple(merged)
 
 
-def _agreed(copies: Sequence[tuple[NodeName, Segment]]) -> Segment:
+def _agree(copies: Sequence[tuple[NodeName, Segment]]) -> Segment:
     known, chosen = copies[0]
     for node, segment in copies[1:]:
         ensure(

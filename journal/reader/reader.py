@@ -62,7 +62,7 @@ class JournalReader:
             QuorumLost: if no majority answers.
         """
         manifests = await self._nodes.manifests(self._last_finalized)
-        ends = [s.last for reply in manifests.values() for s in _finalized(reply)]
+        ends = [s.last for reply in manifests.values() for s in _finalized_segments(reply)]
         self._last_finalized = max([self._last_finalized, *ends])
         return self._last_finalized
 
@@ -143,7 +143,7 @@ class JournalReader:
             QuorumLost: if no majority answers.
         """
         manifests = await self._nodes.manifests(behind)
-        starts = [s.first for reply in manifests.values() for s in _finalized(reply)]
+        starts = [s.first for reply in manifests.values() for s in _finalized_segments(reply)]
         return min((first for first in starts if first > behind), default=None)
 
     async def ensure_served(self, first: TxId, last: TxId) -> None:
@@ -188,7 +188,7 @@ class JournalReader:
         """
         expected = first
         for part in await self._select(first, up_to=up_to, through=through):
-            async with aclosing(self._believed(part, expected)) as chunks:
+            async with aclosing(self._read_confirmed(part, expected)) as chunks:
                 async for chunk in chunks:
                     ensure(chunk.first == expected, f"{chunk.first} follows {expected - 1}")
                     expected = TxId(chunk.last + 1)
@@ -260,7 +260,7 @@ class JournalReader:
     ) -> tuple[Redundant, ...]:
         manifests = await self._nodes.manifests(first, patient=patient)
         wanted = {
-            node: [s for s in _finalized(reply) if up_to is None or s.first <= up_to]
+            node: [s for s in _finalized_segments(reply) if up_to is None or s.first <= up_to]
             for node, reply in manifests.items()
         }
         try:
@@ -282,7 +282,7 @@ class JournalReader:
         return parts[0].sources if parts else ()
 
     async def _ensure_believed(self, part: Redundant) -> None:
-        """Check as ``_believed`` does, for a caller that reads the copies itself."""
+        """Check as ``_read_confirmed`` does, for a caller that reads the copies itself."""
         wanted = part.segment.first
         async with aclosing(self._lone.confirmed(part, wanted)) as chunks:
             async for chunk in chunks:
@@ -290,7 +290,7 @@ class JournalReader:
         if wanted <= part.segment.last:
             self._lone.doubt(part, wanted)
 
-    async def _believed(self, part: Redundant, wanted: TxId) -> AsyncGenerator[Chunk, None]:
+    async def _read_confirmed(self, part: Redundant, wanted: TxId) -> AsyncGenerator[Chunk, None]:
         """Yield one segment's edits.
 
         What one node alone lists is read as far as another one has the same, and in doubt only
@@ -343,7 +343,7 @@ class JournalReader:
         return self._nodes.fetch(node, segment, wanted=wanted, last=segment.last, hurry=hurry)
 
 
-def _finalized(reply: pb.GetEditLogManifestReply) -> list[Segment]:
+def _finalized_segments(reply: pb.GetEditLogManifestReply) -> list[Segment]:
     return [segment_of(s) for s in reply.segments if not s.is_in_progress]
 
 

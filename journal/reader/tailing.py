@@ -56,13 +56,13 @@ class OpenTail:
                 since: TxId = since,
                 known: TxId | None = known,
             ) -> float:
-                answers = _checked(replies, since, known)
+                answers = _check(replies, since, known)
                 longest = max((len(a.tail.edits) for a in answers.values()), default=0)
                 settled = self._durable(answers, since).count == longest
                 return 0.0 if settled else self._nodes.settings.straggler_seconds
 
             replies = await self._nodes.newest_edits(since, most, patience)
-            answers = _checked(replies, since, known)
+            answers = _check(replies, since, known)
             if len(answers) < majority(self._nodes.count):
                 raise QuorumLost(
                     f"too few nodes answered with sound edits from transaction {since} on",
@@ -105,7 +105,7 @@ class OpenTail:
                     chunks = self._nodes.fetch(node, segment, wanted=first, last=last, hurry=spare)
                     await running.enter_async_context(aclosing(chunks))
                     cursors.append(Cursor(node, chunks))
-            same = _agreed(cursors, majority(self._nodes.count))
+            same = _agreed_stretches(cursors, majority(self._nodes.count))
             async with aclosing(same) as stretches:
                 async for chunk in stretches:
                     yield chunk
@@ -115,7 +115,7 @@ class OpenTail:
         tails = {node: answer.tail for node, answer in answers.items()}
         if len(layouts) > 1:
             # The same bytes under two layouts are not the same edits.
-            tails = {node: _marked(answer) for node, answer in answers.items()}
+            tails = {node: _mark(answer) for node, answer in answers.items()}
         return durable_prefix(tails, first=first, members=self._nodes.count)
 
     def _learn(self, replies: "Iterable[_Reply]") -> None:
@@ -145,7 +145,7 @@ class Cursor:
             log.warning("journal.source_failed", node=self.node, reason=str(failure))
 
 
-async def _agreed(cursors: Sequence[Cursor], needed: int) -> AsyncGenerator[Chunk, None]:
+async def _agreed_stretches(cursors: Sequence[Cursor], needed: int) -> AsyncGenerator[Chunk, None]:
     """Stretches of which ``needed`` copies have the same bytes, until fewer do."""
     agreeing = list(cursors)
     while len(agreeing) >= needed:
@@ -164,7 +164,7 @@ async def _agreed(cursors: Sequence[Cursor], needed: int) -> AsyncGenerator[Chun
             yield Chunk(first, last, layout, records)
 
 
-def _checked(
+def _check(
     replies: Mapping[NodeName, pb.GetJournaledEditsReply], since: TxId, known: TxId | None
 ) -> dict[NodeName, _Answer]:
     """Return the answers that are what they claim to be."""
@@ -188,7 +188,7 @@ def _checked(
     return answers
 
 
-def _marked(answer: _Answer) -> Tail:
+def _mark(answer: _Answer) -> Tail:
     mark = str(answer.layout_version).encode()
     tail = answer.tail
     return Tail([edit + mark for edit in tail.edits], tail.writers, tail.committed)

@@ -67,7 +67,7 @@ async def verify(
             f"verifying needs {majority(len(nodes))} of {len(nodes)} JournalNodes; {reasons}",
             failures=failures,
         )
-    audit = Audit(tuple(v.node for v in views), len(failures), _settled(statuses, views))
+    audit = Audit(tuple(v.node for v in views), len(failures), _settled_txid(statuses, views))
     for view in views:
         audit.duplicates(view.node, view.segments)
         for first in view.status.damaged_segments:
@@ -172,7 +172,7 @@ async def _view(
     return NodeView(remote.name, remote.host, status, held)
 
 
-def _settled(
+def _settled_txid(
     statuses: dict[NodeName, pb.JournalStatus | JournalError], views: Sequence[NodeView]
 ) -> TxId:
     """Return the txid up to which every edit was on a majority before the lists were made."""

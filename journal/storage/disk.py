@@ -70,7 +70,7 @@ class Disk:
         try:
             self._run(wanted)
         except OSError as failure:
-            raise self._broken("write to the journal", failure) from failure
+            raise self._give_up("write to the journal", failure) from failure
 
     def _run(self, wanted: Sequence[effects.Effect]) -> None:
         committed: TxId | None = None
@@ -180,13 +180,13 @@ class Disk:
         try:
             yield
         except OSError as failure:
-            raise self._broken(what, failure) from failure
+            raise self._give_up(what, failure) from failure
 
     def _require_sound(self) -> None:
         if self.failed_because is not None:
             raise StorageFailed(self.failed_because)
 
-    def _broken(self, what: str, failure: OSError) -> StorageFailed:
+    def _give_up(self, what: str, failure: OSError) -> StorageFailed:
         self.failed_because = f"could not {what} in {self._root}: {failure}"
         self.close()
         return StorageFailed(self.failed_because)

@@ -60,7 +60,7 @@ class JournalUpgrades:
 
     async def can_roll_back(self, target_layout_version: int) -> bool:
         """Return whether the nodes can go back to a state of that layout."""
-        return await self._agreed(
+        return await self._require_agreement(
             "asking for the way back",
             lambda node: node.remote.can_roll_back(
                 self._namespace, target_layout_version, self._timeout
@@ -82,11 +82,13 @@ class JournalUpgrades:
 
     async def ctime(self) -> int:
         """Return when the journal was upgraded last, in milliseconds since 1970."""
-        return await self._agreed(
+        return await self._require_agreement(
             "asking for the creation time", lambda node: node.remote.journal_ctime(self._timeout)
         )
 
-    async def _agreed(self, operation: str, ask: Callable[[NodeChannel], Awaitable[T]]) -> T:
+    async def _require_agreement(
+        self, operation: str, ask: Callable[[NodeChannel], Awaitable[T]]
+    ) -> T:
         answers = await self._on_all(operation, ask)
         if len(set(answers.values())) > 1:
             raise InvariantBroken(f"{operation}: the nodes disagree: {answers}")

@@ -289,15 +289,15 @@ async def peer_manifest(owner: JournalOwner, since: TxId) -> Manifest:
     Where a digest is not known, as in files that Hadoop wrote, it is computed; at most a few in
     each call, and what is still unknown then is left out until the next.
     """
-    listed = _listed(owner, since)
+    listed = _list_segments(owner, since)
     for listed_one in [one for one in listed.segments if not one.digest][:MAX_DIGESTS_PER_CALL]:
         await owner.ask(LearnDigest(listed_one.first))
-    listed = _listed(owner, since)
+    listed = _list_segments(owner, since)
     known = tuple(one for one in listed.segments if one.finalized and one.digest)
     return replace(listed, segments=known)
 
 
-def _listed(owner: JournalOwner, since: TxId) -> Manifest:
+def _list_segments(owner: JournalOwner, since: TxId) -> Manifest:
     listed = owner.read(GetEditLogManifest(since))
     assert isinstance(listed, Manifest)
     return listed

@@ -87,7 +87,7 @@ class GuardedCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         self, name: str, handle: Callable[[Any, Context], Awaitable[Any]]
     ) -> Callable[[Any, Context], Awaitable[Any]]:
         async def answer(_requests: object, context: Context) -> Any:  # noqa: ANN401 - any reply
-            caller = await self._admitted(name, context)
+            caller = await self._admit(name, context)
             if caller is None or self._access is None:
                 return await handle(await self._read_one(name, caller, context), context)
             # What was granted has an end in the audit log, also where its request is no message.
@@ -112,7 +112,7 @@ class GuardedCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         self, name: str, handle: Callable[[Any, Context], AsyncIterator[Any]]
     ) -> Callable[[Any, Context], Awaitable[None]]:
         async def exchange(_requests: object, context: Context) -> None:
-            caller = await self._admitted(name, context)
+            caller = await self._admit(name, context)
             requests = _Requests(name, context)
             end = _ending(context)
 
@@ -139,7 +139,7 @@ class GuardedCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
 
         return exchange
 
-    async def _admitted(self, name: str, context: Context) -> Caller | None:
+    async def _admit(self, name: str, context: Context) -> Caller | None:
         """Return the caller, if it may call; else end the call here."""
         if self._access is None:
             return None

@@ -38,7 +38,7 @@ from journal.storage.incarnation import random_id
 Q = TypeVar("Q", bound=Message)
 
 
-def _named(node: JournalNode, message: Any) -> JournalOwner:  # noqa: ANN401 - any with a ``jid``
+def _owner_of(node: JournalNode, message: Any) -> JournalOwner:  # noqa: ANN401 - any with a ``jid``
     return node.owner_of(message.jid.identifier)
 
 
@@ -57,7 +57,7 @@ def _order(request: type[Q], convert: Callable[[Q], requests.Request], done: typ
     return Row(request, handle)
 
 
-def _written(
+def _write_row(
     request: type[Q],
     convert: Callable[[Q], requests.Journal | requests.Heartbeat],
     done: type[Message],
@@ -89,7 +89,7 @@ async def _storage_info(node: JournalNode, request: hp.GetStorageInfoRequestProt
 
 
 async def _journal_state(node: JournalNode, request: hp.GetJournalStateRequestProto) -> Message:
-    reply = _named(node, request).read(requests.GetJournalState())
+    reply = _owner_of(node, request).read(requests.GetJournalState())
     assert isinstance(reply, replies.JournalStateReply)
     return hp.GetJournalStateResponseProto(
         lastPromisedEpoch=reply.promised, httpPort=node.http_port, fromURL=_http_url(node)
@@ -114,14 +114,14 @@ async def _format(node: JournalNode, request: hp.FormatRequestProto) -> Message:
 
 async def _new_epoch(node: JournalNode, request: hp.NewEpochRequestProto) -> Message:
     asked = requests.NewEpoch(codec.namespace(request.nsInfo), codec.epoch(request.epoch))
-    reply = await _named(node, request).ask(asked)
+    reply = await _owner_of(node, request).ask(asked)
     assert isinstance(reply, replies.Promised)
     return hp.NewEpochResponseProto(lastSegmentTxId=reply.last_segment_first)
 
 
 async def _manifest(node: JournalNode, request: hp.GetEditLogManifestRequestProto) -> Message:
     since = TxId(max(0, codec.signed_64(request.sinceTxId)))
-    reply = _named(node, request).read(requests.GetEditLogManifest(since, request.inProgressOk))
+    reply = _owner_of(node, request).read(requests.GetEditLogManifest(since, request.inProgressOk))
     assert isinstance(reply, replies.Manifest)
     return hp.GetEditLogManifestResponseProto(
         manifest=codec.manifest(reply), httpPort=node.http_port, fromURL=_http_url(node)
@@ -168,11 +168,11 @@ async def _journaled_edits(node: JournalNode, request: hp.GetJournaledEditsReque
 
     See docs/reference/journal-node.md#java-writers-and-readers.
     """
-    owner, most = _named(node, request), codec.signed_32(request.maxTxns)
+    owner, most = _owner_of(node, request), codec.signed_32(request.maxTxns)
     return codec.journaled_edits(owner.journaled_edits(codec.txid(request.sinceTxId), most))
 
 
-async def _unfenced(_node: JournalNode, _request: Message) -> Message:
+async def _refuse_unfenced(_node: JournalNode, _request: Message) -> Message:
     """Refuse the upgrade family: Hadoop's calls do not say which writer asks."""
     why = "a call that changes a journal must name its writer's epoch; use nnha"
     raise RemoteFault(UNSUPPORTED_OPERATION, why)
@@ -186,7 +186,7 @@ def _http_url(node: JournalNode) -> str:
 
 
 def _namespace(node: JournalNode, message: Message) -> NamespaceInfo:
-    namespace = _named(node, message).state.namespace
+    namespace = _owner_of(node, message).state.namespace
     if namespace is None:
         raise NotFormatted("the journal is not formatted on this node")
     return namespace
@@ -198,8 +198,8 @@ _QJOURNAL_CALLS: Final[Mapping[str, Row]] = {
     "getJournalState": Row(hp.GetJournalStateRequestProto, _journal_state),
     "format": Row(hp.FormatRequestProto, _format),
     "newEpoch": Row(hp.NewEpochRequestProto, _new_epoch),
-    "journal": _written(hp.JournalRequestProto, codec.journal, hp.JournalResponseProto),
-    "heartbeat": _written(
+    "journal": _write_row(hp.JournalRequestProto, codec.journal, hp.JournalResponseProto),
+    "heartbeat": _write_row(
         hp.HeartbeatRequestProto,
         lambda m: requests.Heartbeat(codec.stamp(m.reqInfo)),
         hp.HeartbeatResponseProto,
@@ -219,12 +219,12 @@ _QJOURNAL_CALLS: Final[Mapping[str, Row]] = {
         lambda m: requests.PurgeLogs(codec.stamp(m.reqInfo), codec.txid(m.minTxIdToKeep)),
         hp.PurgeLogsResponseProto,
     ),
-    "doPreUpgrade": Row(hp.DoPreUpgradeRequestProto, _unfenced),
-    "doUpgrade": Row(hp.DoUpgradeRequestProto, _unfenced),
-    "doFinalize": Row(hp.DoFinalizeRequestProto, _unfenced),
-    "canRollBack": Row(hp.CanRollBackRequestProto, _unfenced),
-    "doRollback": Row(hp.DoRollbackRequestProto, _unfenced),
-    "discardSegments": Row(hp.DiscardSegmentsRequestProto, _unfenced),
+    "doPreUpgrade": Row(hp.DoPreUpgradeRequestProto, _refuse_unfenced),
+    "doUpgrade": Row(hp.DoUpgradeRequestProto, _refuse_unfenced),
+    "doFinalize": Row(hp.DoFinalizeRequestProto, _refuse_unfenced),
+    "canRollBack": Row(hp.CanRollBackRequestProto, _refuse_unfenced),
+    "doRollback": Row(hp.DoRollbackRequestProto, _refuse_unfenced),
+    "discardSegments": Row(hp.DiscardSegmentsRequestProto, _refuse_unfenced),
 }
 _INTER_CALLS: Final[Mapping[str, Row]] = {
     "getEditLogManifestFromJournal": _QJOURNAL_CALLS["getEditLogManifest"],

@@ -32,7 +32,9 @@ class LaneFace:
         try:
             if not 0 < epoch <= MAX_TXID or serial < 0 or lease < 0:
                 raise BadRequest(f"not a writer's: epoch {epoch}, serial {serial}, lease {lease}")
-            stamp = Stamp(Epoch(epoch), serial, _committed(committed), lease, self._namespace_id)
+            stamp = Stamp(
+                Epoch(epoch), serial, _decode_committed(committed), lease, self._namespace_id
+            )
             self.owner.serve_here(self._request(stamp, segment, first, count, records))
         except JournalError as no:
             said = refusal(no).SerializeToString()
@@ -77,7 +79,7 @@ def most_bytes(node: JournalNode) -> int:
     return node.settings.max_frame_bytes + lane.LEAST_LENGTH
 
 
-def _committed(value: int) -> TxId | None:
+def _decode_committed(value: int) -> TxId | None:
     return None if value == NONE else _txid(value)
 
 

@@ -59,7 +59,7 @@ class SegmentServer:
         damage = owner.state.damaged.get(first)
         if damage is not None:
             if request.query.get("damagedOk") != "true":
-                raise _damaged(damage)
+                raise _damage_answer(damage)
             return await _send_remains(request, owner, damage)
         in_progress_ok = request.query.get("inProgressOk") != "false"
         segment, file, end = await _open_segment(owner, first, in_progress_ok=in_progress_ok)
@@ -110,7 +110,7 @@ async def _open_segment(
     raise web.HTTPInternalServerError(text=f"the file of segment {first} is gone")
 
 
-def _damaged(damage: Damage) -> web.HTTPServiceUnavailable:
+def _damage_answer(damage: Damage) -> web.HTTPServiceUnavailable:
     """Build the answer for a damaged copy.
 
     Not 404: the segment exists, and a peer's bytes may take the place of ours at any time.
@@ -136,10 +136,10 @@ async def _send_remains(
         path = owner.disk.path_of(damage.segment)
         end = await asyncio.to_thread(sound_part, RealFiles(), path, damage.segment)
         if end is None:
-            raise _damaged(damage)
+            raise _damage_answer(damage)
         file = await run_in_thread(lambda: path.open("rb"), lambda opened: opened.close())
     except OSError:
-        raise _damaged(damage) from None
+        raise _damage_answer(damage) from None
     response = web.StreamResponse(
         headers={
             "Content-Type": "application/octet-stream",

@@ -162,7 +162,7 @@ class Lanes:
     def _serve(self, connection: socket.socket, peer: tuple[str, int]) -> None:
         """Serve a lane from its first byte to its end; no error in it ends another lane."""
         try:
-            with self._secured(connection) as ready, self._watched(ready):
+            with self._secure(connection) as ready, self._watched(ready):
                 self._check(ready)
                 self._converse(ready, peer)
         except (lane.NoLane, JournalError) as no:
@@ -179,7 +179,7 @@ class Lanes:
                 self._mute.leave(threading.current_thread())
             connection.close()
 
-    def _secured(self, connection: socket.socket) -> socket.socket:
+    def _secure(self, connection: socket.socket) -> socket.socket:
         """Return the same connection, over TLS where its first byte says so.
 
         Raises:

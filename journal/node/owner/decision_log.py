@@ -61,23 +61,25 @@ def narrate(
             reason=reason,
             message=str(answer),
             promised=state.promised,
-            **_asked(request),
+            **_request_facts(request),
         )
     elif isinstance(request, requests.Journal | requests.Heartbeat):
         if _debugging():
-            log.debug("journal.written", journal=journal_id, request=name, **_asked(request))
+            log.debug(
+                "journal.written", journal=journal_id, request=name, **_request_facts(request)
+            )
     else:
         log.info(
             "journal.decided",
             journal=journal_id,
             request=name,
             promised=state.promised,
-            **_asked(request),
-            **_answered(answer),
+            **_request_facts(request),
+            **_reply_facts(answer),
         )
 
 
-def _asked(request: requests.Request) -> dict[str, Fact]:  # noqa: C901, PLR0912 - one case per request
+def _request_facts(request: requests.Request) -> dict[str, Fact]:  # noqa: C901, PLR0912 - one case per request
     match request:
         case requests.Format(namespace, force):
             return {"cluster_id": namespace.cluster_id, "force": force}
@@ -117,7 +119,7 @@ def _asked(request: requests.Request) -> dict[str, Fact]:  # noqa: C901, PLR0912
             return {}
 
 
-def _answered(reply: Reply) -> dict[str, Fact]:
+def _reply_facts(reply: Reply) -> dict[str, Fact]:
     match reply:
         case Promised(last_segment_first):
             return {"last_segment": last_segment_first}

@@ -187,7 +187,7 @@ class JournalSync:
                     continue
                 break
         return [
-            replace(source, segments=tuple(_told(one, told) for one in source.segments))
+            replace(source, segments=tuple(_with_digest(one, told) for one in source.segments))
             for source in sources
         ]
 
@@ -251,7 +251,7 @@ class JournalSync:
         metrics.FORKED.labels(self._owner.journal_id).set(len(forked))
 
 
-def _told(one: Segment, known: Mapping[TxId, Segment]) -> Segment:
+def _with_digest(one: Segment, known: Mapping[TxId, Segment]) -> Segment:
     """Return the segment with the digest that was read for it, where its node reports none."""
     found = known.get(one.first)
     if one.digest or found is None or found.last != one.last:

@@ -208,7 +208,7 @@ def reads_unfinished() -> Planting:
 
     manifest = machine.manifest
     return all_of(
-        replacing(reader, "_finalized", everything),
+        replacing(reader, "_finalized_segments", everything),
         replacing(
             machine,
             "manifest",

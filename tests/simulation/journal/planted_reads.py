@@ -75,7 +75,7 @@ def counts_without_comparing() -> Planting:
         return copies[0] if len(copies) >= needed else None
 
     return all_of(
-        replacing(durable, "_chosen", lenient),
+        replacing(durable, "_choose_edit", lenient),
         replacing(durable, "_contradicted", lambda tails, edit, at: False),
     )
 
@@ -84,7 +84,7 @@ def counts_without_comparing() -> Planting:
     "tests/journal/test_durable.py::test_equal_bytes_of_a_half_finished_recovery_are_not_durable",
     why=_OTHER_TAILS,
 )
-@bug.replacing("equal bytes are durable", durable, "_chosen", 0)
+@bug.replacing("equal bytes are durable", durable, "_choose_edit", 0)
 def equal_bytes_are_enough(
     tails: Mapping[Any, Any], at: int, _txid: Any, needed: int
 ) -> bytes | None:
@@ -96,7 +96,7 @@ def equal_bytes_are_enough(
     "tests/journal/test_durable.py::test_equal_bytes_of_a_half_finished_recovery_are_not_durable",
     why=_OTHER_TAILS,
 )
-@bug.replacing("late knowledge counts", durable, "_chosen", 0)
+@bug.replacing("late knowledge counts", durable, "_choose_edit", 0)
 def late_knowledge_counts(
     really: Any, tails: Mapping[Any, Any], at: int, txid: Any, needed: int
 ) -> Any:
@@ -110,8 +110,8 @@ def late_knowledge_counts(
 )
 @bug("one file is enough", 0)
 def one_file_is_enough() -> Planting:
-    agreed = tailing._agreed
-    return replacing(tailing, "_agreed", lambda cursors, needed: agreed(cursors, 1))
+    agreed = tailing._agreed_stretches
+    return replacing(tailing, "_agreed_stretches", lambda cursors, needed: agreed(cursors, 1))
 
 
 @bug.killed_by(_LONE + "a_forged_segment_at_the_end_is_not_believed", why=_NO_LIAR)

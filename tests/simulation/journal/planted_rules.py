@@ -83,7 +83,7 @@ def learners_finalize_counts() -> Planting:
 def resume_begins_anew(
     really: Any, state: JournalState, first: Any, epoch: Any, layout_version: int
 ) -> Any:
-    ours = rejoin._held(state, first)
+    ours = rejoin._sound_copy(state, first)
     if ours is not None and ours.writer == epoch:
         older = replace(ours, writer=Epoch(epoch - 1))
         state = replace(state, segments={**state.segments, first: older})
@@ -267,7 +267,7 @@ def ranks_by_the_nodes_writer() -> Planting:
 
 
 @bug.killed_by(_CHECKS)
-@bug.replacing("superseded writer's heartbeat accepted", machine, "_stamped", 1500)
+@bug.replacing("superseded writer's heartbeat accepted", machine, "_handle_stamped", 1500)
 def superseded_heartbeat_accepted(really: Any, state: JournalState, request: Any) -> Any:
     if isinstance(request, Heartbeat) and request.stamp.epoch < state.promised:
         return Step(state, (), Done())
@@ -275,7 +275,7 @@ def superseded_heartbeat_accepted(really: Any, state: JournalState, request: Any
 
 
 @bug.killed_by(_CORE + "upgrade.py::test_no_step_is_for_a_fenced_writer")
-@bug.replacing("upgrade, roll back and discard unfenced", machine, "_stamped", 100)
+@bug.replacing("upgrade, roll back and discard unfenced", machine, "_handle_stamped", 100)
 def upgrades_unfenced(really: Any, state: JournalState, request: Any) -> Any:
     if type(request).__name__ in {
         "PreUpgrade", "Upgrade", "FinalizeUpgrade", "RollBack", "DiscardSegments"
