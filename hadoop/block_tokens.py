@@ -83,23 +83,23 @@ def token_of(grant: Grant, key: BlockKey, expiry_ms: int) -> hdfs.TokenProto:
     identifier = b"".join((
         writable.vlong(expiry_ms),
         writable.vint(key.key_id),
-        _named(grant.user, grant.pool),
+        _encode_owner(grant.user, grant.pool),
         writable.vlong(grant.block_id),
-        _allowed(grant.modes, grant.storage_types, grant.storage_ids),
+        _encode_scope(grant.modes, grant.storage_types, grant.storage_ids),
     ))  # fmt: skip
     return hdfs.TokenProto(
-        identifier=identifier, password=_signed(identifier, key.secret), kind=KIND, service=""
+        identifier=identifier, password=_sign(identifier, key.secret), kind=KIND, service=""
     )
 
 
 @lru_cache(maxsize=4096)
-def _named(user: str, pool: str) -> bytes:
+def _encode_owner(user: str, pool: str) -> bytes:
     """Return what all tokens of a user have in common: a listing has thousands of them."""
     return writable.long_string(user) + writable.long_string(pool)
 
 
 @lru_cache(maxsize=4096)
-def _allowed(
+def _encode_scope(
     modes: frozenset[Mode], storage_types: tuple[str, ...], storage_ids: tuple[str, ...]
 ) -> bytes:
     return b"".join((
@@ -115,7 +115,7 @@ def _texts(names: Iterable[str]) -> bytes:
     return b"".join((writable.vint(len(texts)), *texts))
 
 
-def _signed(identifier: bytes, secret: bytes) -> bytes:
+def _sign(identifier: bytes, secret: bytes) -> bytes:
     return hmac.digest(secret, identifier, "sha1")
 
 
@@ -155,7 +155,7 @@ def read(identifier: bytes, keys: Mapping[int, BlockKey], now_ms: int) -> tuple[
         raise TokenRefused(f"the block token is signed with key {key_id}, which is not known here")
     if expiry_ms < now_ms:
         raise TokenRefused("the block token has ended")
-    return grant, _signed(identifier, key.secret)
+    return grant, _sign(identifier, key.secret)
 
 
 def _check_names(what: str, granted: tuple[str, ...], wanted: tuple[str, ...]) -> None:

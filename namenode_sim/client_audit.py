@@ -107,14 +107,14 @@ class ClientAudit:
         self, name: str, call: Call, request: Message, answer: object, proto: str
     ) -> list[str]:
         now, said = time.time(), call.context[: self._context_size]
-        context = f"\tcallerContext={_shown(said)}" if said else ""
+        context = f"\tcallerContext={_escape(said)}" if said else ""
         if int(now) != self._second:
             self._second = int(now)
             self._date = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(now))
         return [
             f"{self._date},{int(now * 1000) % 1000:03d} INFO FSNamesystem.audit: "
             f"allowed={'true' if one.allowed else 'false'}\tugi={_ugi(call)}\tip=/{call.host}"
-            f"\tcmd={one.cmd}\tsrc={_shown(one.src)}\tdst={_shown(one.dst)}"
+            f"\tcmd={one.cmd}\tsrc={_escape(one.src)}\tdst={_escape(one.dst)}"
             f"\tperm={self._perm(one.perm_of)}\tproto={proto}{context}"
             for one in said_of(name, request, answer)
             if one.cmd not in self._left_out
@@ -127,18 +127,18 @@ class ClientAudit:
             node = None
         if node is None:
             return "null"
-        return f"{_shown(node.user)}:{_shown(node.group)}:{stat.filemode(node.mode & 0o1777)[1:]}"
+        return f"{_escape(node.user)}:{_escape(node.group)}:{stat.filemode(node.mode & 0o1777)[1:]}"
 
 
 def _ugi(call: Call) -> str:
     """Name the caller; what Hadoop has no name for, as nothing proves it there, is SIMPLE."""
     proof = call.proof if call.proof in (Proof.KERBEROS, Proof.TOKEN) else Proof.SIMPLE
     if call.real_user in (None, "", call.user):
-        return f"{_shown(call.user)} (auth:{proof.name})"
-    return f"{_shown(call.user)} (auth:PROXY) via {_shown(call.real_user)} (auth:{proof.name})"
+        return f"{_escape(call.user)} (auth:{proof.name})"
+    return f"{_escape(call.user)} (auth:PROXY) via {_escape(call.real_user)} (auth:{proof.name})"
 
 
-def _shown(text: str | None) -> str:
+def _escape(text: str | None) -> str:
     """Escape as Java's escapeJava, so that no name begins a field or a line."""
     if text is None or _PLAIN.fullmatch(text):
         return "null" if text is None else text

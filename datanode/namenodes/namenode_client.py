@@ -187,7 +187,7 @@ class NameNodeCalls:
         await self._call("cacheReport", request, pb.CacheReportResponseProto)
 
     async def bad_replica(self, identity: Identity, replica: Replica, storage_type: str) -> None:
-        located = _located(replica.block, replica.length, identity, identity.node_id)
+        located = _located_block(replica.block, replica.length, identity, identity.node_id)
         located.storageIDs.append(replica.storage)
         located.storageTypes.append(hdfs.StorageTypeProto.Value(storage_type))
         await self._bad_block(located)
@@ -197,7 +197,7 @@ class NameNodeCalls:
 
         As Hadoop's ``DataNode.reportRemoteBadBlock``.
         """
-        await self._bad_block(_located(source.block, source.length, identity, source.holder))
+        await self._bad_block(_located_block(source.block, source.length, identity, source.holder))
 
     async def _bad_block(self, located: hdfs.LocatedBlockProto) -> None:
         request = pb.ReportBadBlocksRequestProto(blocks=[located])
@@ -220,7 +220,7 @@ class NameNodeCalls:
         return await self.connection.call(method, request, response, deadline_seconds=seconds)
 
 
-def _located(
+def _located_block(
     block: Block, length: int, identity: Identity, holder: hdfs.DatanodeIDProto
 ) -> hdfs.LocatedBlockProto:
     return hdfs.LocatedBlockProto(

@@ -159,7 +159,7 @@ class Leader:
                 ),
             )
         )
-        connection = await _connected(node)
+        connection = await _connect(node)
         try:
             answer = await connection.call(
                 "initReplicaRecovery",
@@ -205,7 +205,7 @@ class Leader:
         new_id = command.truncate.block_id if command.truncate else command.block.block_id
         if one.node.datanodeUuid == self.own.uuid:
             return await end_recovery(self.store, one.block, command.recovery_id, length, new_id)
-        connection = await _connected(one.node)
+        connection = await _connect(one.node)
         try:
             answer = await connection.call(
                 "updateReplicaUnderRecovery",
@@ -227,7 +227,7 @@ class RecoveryFailed(DataNodeError):
     """The block stays as it is; the NameNode asks again."""
 
 
-async def _connected(node: hdfs.DatanodeIDProto) -> RpcConnection:
+async def _connect(node: hdfs.DatanodeIDProto) -> RpcConnection:
     try:
         return await RpcConnection.open(
             node.ipAddr,

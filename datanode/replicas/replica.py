@@ -145,7 +145,7 @@ def _append(operation: operations.Append, replica: model.Replica) -> Outcome:
         return OperationRefused(
             f"cannot append to {shown(replica)}: the new stamp {operation.new_stamp} is older"
         )
-    return _opened(operation.new_stamp, operation.length, replica)
+    return _reopen(operation.new_stamp, operation.length, replica)
 
 
 def _recover_append(operation: operations.RecoverAppend, replica: model.Replica) -> Outcome:
@@ -154,7 +154,7 @@ def _recover_append(operation: operations.RecoverAppend, replica: model.Replica)
         return wrong
     match replica:
         case model.Finalized():
-            return _opened(operation.new_stamp, operation.length, replica)
+            return _reopen(operation.new_stamp, operation.length, replica)
         case model.BeingWritten():
             uneven = _uneven(replica, operation.length)
             if uneven is not None:
@@ -279,7 +279,7 @@ def _uneven(
     )
 
 
-def _opened(new_stamp: GenerationStamp, length: int, replica: model.Finalized) -> Outcome:
+def _reopen(new_stamp: GenerationStamp, length: int, replica: model.Finalized) -> Outcome:
     if replica.length != length:
         return OperationRefused(
             f"cannot append to {shown(replica)}: the client expects {length} bytes"

@@ -168,7 +168,7 @@ class Volume:
             if meta is None:
                 log.warning("datanode.no_meta_file", file=str(rbw.blocks[block_id]))
             else:
-                replica = self._recovered(meta)
+                replica = self._load_waiting(meta)
                 found.append(take_mark(self.paths(replica), replica))
         return found
 
@@ -184,7 +184,7 @@ class Volume:
                     one.move(block_id, rbw)
                     other.move(block_id, rbw)
 
-    def _recovered(self, block: Block) -> model.WaitingForRecovery:
+    def _load_waiting(self, block: Block) -> model.WaitingForRecovery:
         replica = model.WaitingForRecovery(block, self.storage, 0)
         try:
             with replica_files.opened(self.paths(replica), writable=True) as files:

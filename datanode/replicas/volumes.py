@@ -176,7 +176,7 @@ class Volumes:
         shelf = self._shelves.get(replica.storage)
         if shelf is not None:
             shelf.used += sign * replica.length + sign * meta_bytes(Checksum(), replica.length)
-            shelf.reserved += sign * _reserved(replica)
+            shelf.reserved += sign * _reserved_bytes(replica)
 
     def grew(self, replica: model.Replica, count: int) -> None:
         shelf = self._shelves.get(replica.storage)
@@ -224,5 +224,5 @@ def _reserve(replica: model.Replica) -> int:
     return replica.reserved if isinstance(replica, model.BeingWritten | model.Temporary) else 0
 
 
-def _reserved(replica: model.Replica) -> int:
+def _reserved_bytes(replica: model.Replica) -> int:
     return max(0, _reserve(replica) - replica.length)

@@ -130,13 +130,13 @@ class BlockWriter:
         start = disk.chunk_start(begin)
         data, sums = packet.data, packet.sums
         if start < begin:
-            data, sums = self._merged(packet, start)
+            data, sums = self._merge(packet, start)
             begin = start
         elif disk.kind is not self._sent.kind:
             sums = memoryview(checksums_of(data, disk))
         self._write(begin, [data], [sums])
 
-    def _merged(self, packet: Packet, start: int) -> tuple[memoryview, memoryview]:
+    def _merge(self, packet: Packet, start: int) -> tuple[memoryview, memoryview]:
         """Join a packet that begins inside a chunk with the bytes of that chunk before it."""
         disk, header = self._files.checksum, packet.header
         if header.end > start + disk.bytes_per_chunk:

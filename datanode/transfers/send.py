@@ -51,7 +51,7 @@ async def open_stretch(
         ReplicaRefused: if it does not have these bytes.
         VolumeFailed, OSError: if the disk refuses.
     """
-    replica = await _grown(store, block, offset + (length or 0))
+    replica = await _await_growth(store, block, offset + (length or 0))
     visible = model.readable_length(replica)
     wanted = visible - offset if length is None else length
     if offset > visible or offset + wanted > visible:
@@ -78,7 +78,7 @@ async def open_stretch(
     )
 
 
-async def _grown(store: Store, block: Block, end: int) -> model.Replica:
+async def _await_growth(store: Store, block: Block, end: int) -> model.Replica:
     """Return the replica, and wait for these bytes if a writer may be about to send them."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _GROW_SECONDS
@@ -160,7 +160,7 @@ async def _send_packets(
 
 async def _read(stretch: Stretch, offset: int, length: int) -> tuple[bytes, bytes]:
     files = stretch.files
-    data = _cached(files.block_fd, offset, length)
+    data = _read_cached(files.block_fd, offset, length)
     if data is None:
         data = await asyncio.to_thread(files.read, offset, length)
     if stretch.checksum.kind is ChecksumType.NULL:
@@ -171,7 +171,7 @@ async def _read(stretch: Stretch, offset: int, length: int) -> tuple[bytes, byte
     return data, sums
 
 
-def _cached(fd: int, offset: int, length: int) -> bytes | None:
+def _read_cached(fd: int, offset: int, length: int) -> bytes | None:
     """Return bytes that the kernel has in memory; None where a disk would have to be read."""
     buffer = bytearray(length)
     try:

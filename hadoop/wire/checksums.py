@@ -65,9 +65,9 @@ def composite(sums: bytes, length: int, checksum: Checksum) -> bytes:
     while len(joined) > 1:
         # Zero is the CRC of nothing, so one in front changes nothing and makes the number even.
         joined = np.pad(joined, (len(joined) % 2, 0))
-        joined = _applied(_behind(span, kind), joined[::2]) ^ joined[1::2]
+        joined = _apply(_behind(span, kind), joined[::2]) ^ joined[1::2]
         span *= 2
-    front = _applied(_behind(last_length, kind), joined)
+    front = _apply(_behind(last_length, kind), joined)
     return int(front[0] ^ words[-1]).to_bytes(4, "big")
 
 
@@ -77,7 +77,7 @@ def _behind(count: int, kind: ChecksumType) -> _Words:
     if count == 0:
         return _BITS
     half = _behind(count // 2, kind)
-    twice = _applied(half, half)
+    twice = _apply(half, half)
     return _one_behind(twice, kind) if count % 2 else twice
 
 
@@ -89,7 +89,7 @@ def _one_behind(words: _Words, kind: ChecksumType) -> _Words:
     return words
 
 
-def _applied(operator: _Words, words: _Words) -> _Words:
+def _apply(operator: _Words, words: _Words) -> _Words:
     found = np.zeros_like(words)
     for bit in range(32):
         found ^= operator[bit] * ((words >> np.uint32(bit)) & np.uint32(1))

@@ -57,14 +57,14 @@ def classify(
 def _by_state(stored: BlockInfo, reported: Reported) -> ReplicaVerdict | Reason:
     match reported.state:
         case ReplicaState.FINALIZED:
-            return _finalized(stored, reported)
+            return _classify_finalized(stored, reported)
         case ReplicaState.RBW | ReplicaState.RWR:
-            return _being_written(stored, reported)
+            return _classify_being_written(stored, reported)
         case ReplicaState.RUR | ReplicaState.TEMPORARY:
             return Reason.INVALID_STATE
 
 
-def _finalized(stored: BlockInfo, reported: Reported) -> ReplicaVerdict | Reason:
+def _classify_finalized(stored: BlockInfo, reported: Reported) -> ReplicaVerdict | Reason:
     match stored.stage:
         case Stage.COMPLETE | Stage.COMMITTED:
             if reported.stamp != stored.stamp:
@@ -80,7 +80,7 @@ def _finalized(stored: BlockInfo, reported: Reported) -> ReplicaVerdict | Reason
             return ReplicaVerdict.NOTE
 
 
-def _being_written(stored: BlockInfo, reported: Reported) -> ReplicaVerdict | Reason:
+def _classify_being_written(stored: BlockInfo, reported: Reported) -> ReplicaVerdict | Reason:
     if stored.stage is not Stage.COMPLETE:
         return Reason.GENSTAMP_MISMATCH if reported.stamp < stored.stamp else ReplicaVerdict.NOTE
     if reported.stamp != stored.stamp:

@@ -40,7 +40,7 @@ def from_buffers(buffers: Sequence[bytes], count: int) -> Rows:
             f"{NUMBERS} for each row"
         )
     ids, lengths, stamps, states = numbers.reshape(count, NUMBERS).T
-    return _checked(
+    return _check(
         (ids >> np.uint64(1)).astype(np.int64) ^ -(ids & np.uint64(1)).astype(np.int64),
         (lengths & np.uint64(2**LENGTH_BITS - 1)).astype(np.int64),
         stamps.astype(np.int64),
@@ -94,7 +94,7 @@ def from_longs(longs: Sequence[int]) -> Rows:
     whole = table[2:end].reshape(finalized, FINALIZED_LONGS)
     rest = table[end + FINALIZED_LONGS :].reshape(others, NUMBERS)
     states = np.concatenate((np.zeros(finalized, np.int64), rest[:, 3]))
-    return _checked(
+    return _check(
         np.concatenate((whole[:, 0], rest[:, 0])),
         np.concatenate((whole[:, 1], rest[:, 1])),
         np.concatenate((whole[:, 2], rest[:, 2])),
@@ -104,7 +104,7 @@ def from_longs(longs: Sequence[int]) -> Rows:
     )
 
 
-def _checked(
+def _check(
     ids: npt.NDArray[np.int64],
     lengths: npt.NDArray[np.int64],
     stamps: npt.NDArray[np.int64],

@@ -100,7 +100,7 @@ async def upload_image(
         # would be waited for without end: for its word, or for room in its socket.
         async with watch:
             put = partial(_put, url, _headers(size, digest), stall_seconds)
-            body = partial(_paced, file, size, bytes_per_second, moved)
+            body = partial(_read_paced, file, size, bytes_per_second, moved)
             response, said = await _put_with_ticket(target.host, put, body)
     except (aiohttp.ClientError, NotProven, TimeoutError) as failure:
         why = str(failure) or type(failure).__name__
@@ -185,7 +185,7 @@ def _url(
     return f"{scheme()}://{target}{PATH}?{urlencode(query)}"
 
 
-async def _paced(
+async def _read_paced(
     file: BinaryIO, size: int, bytes_per_second: int, moved: Callable[[float], None]
 ) -> AsyncGenerator[bytes]:
     """Yield the image in pieces; report each sent piece and the next pause to ``moved``."""

@@ -76,14 +76,14 @@ def _quota(request: calls.SetQuotaRequestProto) -> str:
     return only.get((names, space), usual)
 
 
-def _renamed(request: calls.Rename2RequestProto) -> str:
+def _format_rename(request: calls.Rename2RequestProto) -> str:
     options = ["OVERWRITE"] * request.overwriteDest + ["TO_TRASH"] * request.moveToTrash
     return f"rename (options=[{', '.join(options or ['NONE'])}])"
 
 
 _COMMANDS: Final[Mapping[str, Callable[[Any], str]]] = {
     "setQuota": _quota,
-    "rename2": _renamed,
+    "rename2": _format_rename,
     "setSafeMode": lambda asked: hdfs.SafeModeActionProto.Name(asked.action).lower(),
     "getLocatedFileInfo": lambda asked: "open" if asked.needBlockToken else "getfileinfo",
 }
@@ -129,12 +129,12 @@ def _value(word: str, method: str, request: Any, answer: Any) -> str | None:  # 
         case "key":
             named = getattr(request, "info", request)
             name = "poolName" if method.endswith("Pool") else "id"
-            return _dumped({name: getattr(named, name)})
+            return _format_fields({name: getattr(named, name)})
         case "info" if method.endswith("Pool"):
             return _pool(request.info, _NEW_POOL if method == "addCachePool" else {})
         case "info" | "filter":
             new = {"id": answer.id} if answer and method == "addCacheDirective" else {}
-            return _dumped(new | _set_in(getattr(request, word), _DIRECTIVE))
+            return _format_fields(new | _set_in(getattr(request, word), _DIRECTIVE))
         case _:
             return str(getattr(request, word))
 
@@ -152,12 +152,12 @@ def _pool(info: Any, unset: Mapping[str, object]) -> str:  # noqa: ANN401 - as t
     said: Mapping[str, object] = {**dict.fromkeys(_POOL, "null"), **unset, **_set_in(info, _POOL)}
     if info.HasField("mode"):
         said = {**said, "mode": f"0{info.mode:o}"}
-    return _dumped({_POOL[name]: value for name, value in said.items()}, ":")
+    return _format_fields({_POOL[name]: value for name, value in said.items()}, ":")
 
 
 def _set_in(info: Any, names: Sequence[str] | Mapping[str, str]) -> dict[str, Any]:  # noqa: ANN401 - HasField takes literals
     return {name: getattr(info, name) for name in names if info.HasField(name)}
 
 
-def _dumped(fields: Mapping[str, object], gap: str = ": ") -> str:
+def _format_fields(fields: Mapping[str, object], gap: str = ": ") -> str:
     return "{" + ", ".join(f"{name}{gap}{value}" for name, value in fields.items()) + "}"

@@ -99,11 +99,11 @@ READS: dict[str, Answer] = {
 }
 
 
-def _created(scene: Scene, _: calls.CreateRequestProto) -> Message:
+def _find_created(scene: Scene, _: calls.CreateRequestProto) -> Message:
     return create.created_before(scene)
 
 
-def _snapshot_taken(scene: Scene, _: calls.CreateSnapshotRequestProto) -> Message:
+def _find_snapshot(scene: Scene, _: calls.CreateSnapshotRequestProto) -> Message:
     return snapshot_calls.created_before(scene)
 
 
@@ -124,7 +124,7 @@ WRITES: dict[str, WriteCall] = {
     "rename2": WriteCall(tree_writes.rename2, _done(calls.Rename2ResponseProto())),
     "concat": WriteCall(concat.concat, _done(calls.ConcatResponseProto())),
     "createSymlink": WriteCall(tree_writes.create_symlink),
-    "create": WriteCall(create.create, _created),
+    "create": WriteCall(create.create, _find_created),
     "append": WriteCall(append.append, append.appended_before),
     "abandonBlock": WriteCall(block_writes.abandon_block),
     "complete": WriteCall(block_writes.complete),
@@ -163,7 +163,7 @@ WRITES: dict[str, WriteCall] = {
     ),
     "allowSnapshot": WriteCall(snapshot_calls.allow),
     "disallowSnapshot": WriteCall(snapshot_calls.disallow),
-    "createSnapshot": WriteCall(snapshot_calls.create, _snapshot_taken),
+    "createSnapshot": WriteCall(snapshot_calls.create, _find_snapshot),
     "deleteSnapshot": WriteCall(
         snapshot_calls.delete,
         _done(calls.DeleteSnapshotResponseProto()),

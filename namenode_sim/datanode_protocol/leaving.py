@@ -74,7 +74,7 @@ class Leaving:
             yield from self._sift(node, progress, progress.unsafe)
         if progress.unsafe:
             return
-        progress.reported = _reported(node)
+        progress.reported = _reports_of(node)
         yield from self._sift(node, progress, self._all_blocks(node))
         progress.clean, progress.proven = not progress.unsafe, self.cluster.blocks.applied
 
@@ -90,7 +90,7 @@ class Leaving:
             return not len(self.cluster.blocks.needed) and not len(self.redundancy.pending)
         storages = [one for one in node.storages.values() if one.state is not StorageState.FAILED]
         certain = bool(node.storages) and all(one.held.confirmed for one in storages)
-        return certain and progress.reported == _reported(node)
+        return certain and progress.reported == _reports_of(node)
 
     def _all_blocks(self, node: Node) -> "array[int]":
         numbers = {one.held.number for one in node.storages.values()}
@@ -154,6 +154,6 @@ class Leaving:
         return len(racks) >= min(RACKS, found.required)
 
 
-def _reported(node: Node) -> Reported:
+def _reports_of(node: Node) -> Reported:
     held = [one.held for one in node.storages.values() if one.held.confirmed]
     return node.registrations, frozenset((one.number, one.reports) for one in held)

@@ -68,9 +68,9 @@ class DatanodeService:
                 "sendHeartbeat": _method(pb.HeartbeatRequestProto, self._heartbeat),
                 "blockReport": _method(pb.BlockReportRequestProto, self._report),
                 "blockReceivedAndDeleted": _method(
-                    pb.BlockReceivedAndDeletedRequestProto, self._received
+                    pb.BlockReceivedAndDeletedRequestProto, self._receive
                 ),
-                "cacheReport": _method(pb.CacheReportRequestProto, self._cached),
+                "cacheReport": _method(pb.CacheReportRequestProto, self._note_cached),
                 "errorReport": _method(pb.ErrorReportRequestProto, self._error),
                 "reportBadBlocks": _method(pb.ReportBadBlocksRequestProto, self._bad_blocks),
                 "commitBlockSynchronization": Method(
@@ -142,7 +142,7 @@ class DatanodeService:
             return pb.BlockReportResponseProto(cmd=messages.REGISTER)
         return pb.BlockReportResponseProto()
 
-    async def _received(
+    async def _receive(
         self, call: Call, request: pb.BlockReceivedAndDeletedRequestProto
     ) -> Message:
         who = self._speaker(call, request.registration)
@@ -156,7 +156,7 @@ class DatanodeService:
             log.info("datanodes.news_dropped", datanode=who.id.uuid, why=str(unknown))
         return pb.BlockReceivedAndDeletedResponseProto()
 
-    async def _cached(self, call: Call, request: pb.CacheReportRequestProto) -> Message:
+    async def _note_cached(self, call: Call, request: pb.CacheReportRequestProto) -> Message:
         who = self._speaker(call, request.registration)
         self._check_pool(call, request.blockPoolId)
         self.keeper.intake.cached(who.id, messages.cached_of(request))

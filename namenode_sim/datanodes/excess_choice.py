@@ -40,13 +40,13 @@ def choose_excess(
     chosen: list[StorageNumber] = []
     while len(left) > len(wanted):
         fit = _of_excess_types(_off_lonely_racks(left), left, wanted)
-        goes = _moved(fit, left, hint) or _first(fit, left)
+        goes = _choose_moved(fit, left, hint) or _first(fit, left)
         left.remove(goes)
         chosen.append(goes.number)
     return chosen
 
 
-def _moved(
+def _choose_moved(
     fit: list[Candidate], left: list[Candidate], hint: DeleteHint | None
 ) -> Candidate | None:
     """Return the replica that a move has replaced (useDelHint); None if it may not go."""

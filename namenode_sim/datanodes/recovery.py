@@ -54,7 +54,7 @@ def participants(cluster: Cluster, slot: model.Slot) -> list[tuple[Node, NodeSto
     if cut is None or cut.source_id == state.map.block(slot).id:
         places = [(one, cluster.place(one.storage)) for one in construction.locations]
         if not places:
-            return [cluster.place(number) for number in _damaged(state, slot)]
+            return [cluster.place(number) for number in _damaged_storages(state, slot)]
         stamps = [
             one.stamp
             for one, place in places
@@ -71,10 +71,10 @@ def participants(cluster: Cluster, slot: model.Slot) -> list[tuple[Node, NodeSto
         return []
     numbers = state.map.storages_of(source)
     good = [number for number in numbers if state.map.is_good(source, number)]
-    return [cluster.place(number) for number in good or _damaged(state, source)]
+    return [cluster.place(number) for number in good or _damaged_storages(state, source)]
 
 
-def _damaged(state: BlockState, slot: model.Slot) -> list[model.StorageNumber]:
+def _damaged_storages(state: BlockState, slot: model.Slot) -> list[model.StorageNumber]:
     """Return the storages whose corrupt replicas have the block's stamp."""
     stamps = {None, state.map.block(slot).stamp}
     marks = state.map.corrupt_marks(slot)

@@ -140,14 +140,14 @@ def read_compact_blocks(data: bytes, pos: int) -> tuple[tuple[Block, ...], int]:
     for _ in range(count):
         (block_id,) = I64.unpack_from(data, pos)
         more, pos = read_vlong(data, pos + 8)
-        size = _wrapped(size + more)
+        size = _wrap(size + more)
         more, pos = read_vlong(data, pos)
-        stamp = _wrapped(stamp + more)
+        stamp = _wrap(stamp + more)
         found.append(Block(block_id, size, stamp))
     return tuple(found), pos
 
 
-def _wrapped(number: int) -> int:
+def _wrap(number: int) -> int:
     """Return a number after Java's long arithmetic: what leaves 64 bits wraps around."""
     return (number + 0x8000000000000000) % 0x10000000000000000 - 0x8000000000000000
 
@@ -158,8 +158,8 @@ def compact_blocks(found: tuple[Block, ...]) -> bytes:
     size = stamp = 0
     for block in found:
         parts.append(I64.pack(block.block_id))
-        parts.append(vlong(_wrapped(block.num_bytes - size)))
-        parts.append(vlong(_wrapped(block.generation_stamp - stamp)))
+        parts.append(vlong(_wrap(block.num_bytes - size)))
+        parts.append(vlong(_wrap(block.generation_stamp - stamp)))
         size, stamp = block.num_bytes, block.generation_stamp
     return b"".join(parts)
 

@@ -62,13 +62,13 @@ def decompressed(chunks: Iterator[bytes], codec: str) -> Iterator[bytes]:
     if not codec:
         return chunks
     if codec in _WINDOW_BITS:
-        return _inflated(chunks, _WINDOW_BITS[codec])
+        return _inflate(chunks, _WINDOW_BITS[codec])
     if codec == BZIP2_CODEC:
-        return _bunzipped(chunks)
+        return _bunzip(chunks)
     if codec == ZSTD_CODEC:
         return _unzstd(chunks, _library("zstandard", codec))
     if codec in _BLOCKS:
-        return _unblocked(_Source(chunks), _BLOCKS[codec](_library("cramjam", codec)))
+        return _decompress_blocks(_Source(chunks), _BLOCKS[codec](_library("cramjam", codec)))
     raise ImageError(
         f"it is compressed with {codec}, which is not supported; save it with "
         f"dfs.image.compression.codec = {ZLIB_CODEC} or dfs.image.compress = false"
@@ -106,7 +106,7 @@ def _library(name: str, codec: str) -> Library:
 _CUT_SHORT: Final = "its compressed data is cut short"
 
 
-def _inflated(chunks: Iterator[bytes], window_bits: int) -> Iterator[bytes]:
+def _inflate(chunks: Iterator[bytes], window_bits: int) -> Iterator[bytes]:
     stream = zlib.decompressobj(window_bits)
     fresh = True
     try:
@@ -126,7 +126,7 @@ def _inflated(chunks: Iterator[bytes], window_bits: int) -> Iterator[bytes]:
         raise ImageError(_CUT_SHORT)
 
 
-def _bunzipped(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _bunzip(chunks: Iterator[bytes]) -> Iterator[bytes]:
     stream = bz2.BZ2Decompressor()
     fresh = True
     try:
@@ -241,7 +241,7 @@ _Blocks = _Snappy | _Lz4
 _BLOCKS: Final[dict[str, Callable[[Library], _Blocks]]] = {SNAPPY_CODEC: _Snappy, LZ4_CODEC: _Lz4}
 
 
-def _unblocked(source: _Source, blocks: _Blocks) -> Iterator[bytes]:
+def _decompress_blocks(source: _Source, blocks: _Blocks) -> Iterator[bytes]:
     """Decompress Hadoop's block streams: plain size, then compressed pieces until it is reached.
 
     A plain size of 0 ends a stream; another one may follow.

@@ -174,7 +174,7 @@ def messages(
     data, pos, size, base = b"", 0, 0, 0
     for chunk in chunks:
         if pos < size:
-            chunk = _completed(data[pos:] + chunk, chunks, limit)
+            chunk = _complete(data[pos:] + chunk, chunks, limit)
         base += pos
         data, pos, size = chunk, 0, len(chunk)
         while pos < size:
@@ -193,7 +193,7 @@ def messages(
         raise ImageError(f"a message is cut short: {size - pos} bytes are left of it")
 
 
-def _completed(data: bytes, chunks: Iterator[bytes], limit: int) -> bytes:
+def _complete(data: bytes, chunks: Iterator[bytes], limit: int) -> bytes:
     """Return a message that begins with ``data``, and what came with its end, joined only once."""
     length, start = _long_length(data, 0, limit) if data[0] > 0x7F else (data[0], 1)
     if length < 0 or start + length <= len(data):

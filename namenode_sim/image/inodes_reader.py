@@ -89,7 +89,7 @@ def inodes_of(
     raws: list[bytes], strings: Strings, kept: Kept, seen: SeenTraits
 ) -> Iterator[namespace_inode.INode]:
     """Yield the inodes of a batch, linked to nothing yet; see ``read_file`` for ``seen``."""
-    messages, plain = _parsed(raws, kept)
+    messages, plain = _parse(raws, kept)
     for message in messages:
         if message.type == _FILE:
             file = read_plain_file(message.id, message.name, message.file, strings, seen)
@@ -115,7 +115,7 @@ def _size_from_failure(raws: list[bytes], strings: Strings) -> int:
     return sum(len(_tag(len(raw))) - 1 + len(raw) for raw in raws[done:-1])
 
 
-def _parsed(raws: list[bytes], kept: Kept) -> tuple[Iterable[pb.INode], bool]:
+def _parse(raws: list[bytes], kept: Kept) -> tuple[Iterable[pb.INode], bool]:
     """Return inodes, and whether none of the files among them has a feature that is rare.
 
     They are parsed together, which takes less time and shows unknown fields by one look; first as a
@@ -133,10 +133,10 @@ def _parsed(raws: list[bytes], kept: Kept) -> tuple[Iterable[pb.INode], bool]:
             batch.DiscardUnknownFields()
             if batch.ByteSize() == len(joined):
                 return cast(pb.INodeBatch, batch).inodes, kind is pb.PlainBatch
-    return _parsed_singly(raws, kept), False
+    return _parse_singly(raws, kept), False
 
 
-def _parsed_singly(raws: list[bytes], kept: Kept) -> Iterator[pb.INode]:
+def _parse_singly(raws: list[bytes], kept: Kept) -> Iterator[pb.INode]:
     for raw in raws:
         message = pb.INode.FromString(raw)
         keep_unknown(kept, ("INODE", message.id), raw, message)

@@ -284,7 +284,7 @@ class ReferenceNumbers:
         return len(self.places) - 1
 
 
-def _divided(children: list[INode], references: ReferenceNumbers) -> tuple[list[int], list[int]]:
+def _divide(children: list[INode], references: ReferenceNumbers) -> tuple[list[int], list[int]]:
     """Return the ids of the children that are there themselves, and indices of moved ones."""
     ids: list[int] = []
     indices: list[int] = []
@@ -323,7 +323,7 @@ def write_directories(
         ids = [children[name].id for name in names]
         indices: list[int] = []
         if references.wanted:
-            ids, indices = _divided([children[name] for name in names], references)
+            ids, indices = _divide([children[name] for name in names], references)
         try:
             inodes.several(ids)
         except KeyError as missing:

@@ -36,13 +36,13 @@ class LoadProgress:
             OSError: if that cannot be done.
         """
         self.image, self.share = path.name, 0.0
-        return self._opened(path, 0.0, DIGEST_SHARE)
+        return self._open(path, 0.0, DIGEST_SHARE)
 
     def loading(self, path: Path) -> io.BufferedReader:
         """Open a file for the load itself; errors as above."""
-        return self._opened(path, DIGEST_SHARE, 1.0)
+        return self._open(path, DIGEST_SHARE, 1.0)
 
-    def _opened(self, path: Path, start: float, end: float) -> io.BufferedReader:
+    def _open(self, path: Path, start: float, end: float) -> io.BufferedReader:
         return io.BufferedReader(_WatchedFile(path, self, start, end))
 
     def reached(self, share: float) -> None:

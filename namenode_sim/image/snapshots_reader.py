@@ -167,7 +167,7 @@ class _DiffReader:
                 diff.copy = read_directory(directory.id, message.name, copy, self._strings)
             for _ in range(message.createdListSize):
                 name = pb.CreatedListEntry.FromString(next_message(self._section)).name
-                diff.created[name] = _created(directory, name)
+                diff.created[name] = _created_entry(directory, name)
             for number in message.deletedINode:
                 self._add_deleted(directory, diff, self._inodes[number])
             for index in message.deletedINodeRef:
@@ -194,7 +194,7 @@ class _DiffReader:
             entry.reference.inode.parent = directory
 
 
-def _created(directory: namespace_inode.INodeDirectory, name: bytes) -> namespace_inode.Entry:
+def _created_entry(directory: namespace_inode.INodeDirectory, name: bytes) -> namespace_inode.Entry:
     """Return the entry created under a name: the one a later diff deleted, or the present child."""
     assert directory.history is not None
     for later in directory.history.diffs:

@@ -72,14 +72,14 @@ def apply_cache(cache: state.CacheState, op: CacheOp) -> None:
             cache.directives[directive.id] = directive
             cache.next_directive_id = max(cache.next_directive_id, directive.id + 1)
         case ops.ModifyCacheDirective(directive=change):
-            cache.directives[change.id] = _merged(_directive(cache, change.id), change)
+            cache.directives[change.id] = _merge(_directive(cache, change.id), change)
         case ops.RemoveCacheDirective(directive_id=number):
             _directive(cache, number)
             del cache.directives[number]
         case ops.AddCachePool(pool=pool):
-            cache.pools[pool.name] = _merged(_POOL_DEFAULTS, pool)
+            cache.pools[pool.name] = _merge(_POOL_DEFAULTS, pool)
         case ops.ModifyCachePool(pool=change):
-            cache.pools[change.name] = _merged(_pool(cache, change.name), change)
+            cache.pools[change.name] = _merge(_pool(cache, change.name), change)
         case ops.RemoveCachePool(name=name):
             _pool(cache, name)
             del cache.pools[name]
@@ -104,7 +104,7 @@ def _directive(cache: state.CacheState, number: int) -> CacheDirective:
         raise ApplyError(f"no cache directive has the id {number}") from None
 
 
-def _merged(old: Described, change: Described) -> Described:
+def _merge(old: Described, change: Described) -> Described:
     given = {
         field.name: getattr(change, field.name)
         for field in fields(change)

@@ -89,7 +89,7 @@ def _directory(tree: Tree, path: str) -> inode.INodeDirectory:
     return node
 
 
-def _featured(tree: Tree, path: str) -> inode.INodeFile | inode.INodeDirectory:
+def _node_with_features(tree: Tree, path: str) -> inode.INodeFile | inode.INodeDirectory:
     node: inode.INode = tree.node(path)
     if isinstance(node, inode.INodeSymlink):
         raise ApplyError(f"{path} is a symlink, which has neither ACL nor xattrs")
@@ -98,7 +98,7 @@ def _featured(tree: Tree, path: str) -> inode.INodeFile | inode.INodeDirectory:
 
 def set_acl(tree: Tree, op: ops.SetAcl) -> None:
     """Replace or remove an ACL; the mtime stays."""
-    node = _featured(tree, op.path)
+    node = _node_with_features(tree, op.path)
     if op.entries or node.acl is not None:
         about_to_change(tree, op.path, node)
     _set_acl(node, op.entries)
@@ -114,7 +114,7 @@ def held_xattrs(xattrs: Iterable[XAttr]) -> tuple[XAttr, ...] | None:
 
 def set_xattrs(tree: Tree, path: str, xattrs: tuple[XAttr, ...]) -> None:
     """Set extended attributes; the new ones go to the front, as listings show them."""
-    node = _featured(tree, path)
+    node = _node_with_features(tree, path)
     names = {(xattr.namespace, xattr.name) for xattr in xattrs}
     kept = [old for old in node.xattrs or () if (old.namespace, old.name) not in names]
     _set_xattrs(tree, path, node, (*xattrs, *kept))
@@ -132,7 +132,7 @@ def _set_xattrs(
 
 
 def remove_xattrs(tree: Tree, path: str, xattrs: tuple[XAttr, ...]) -> None:
-    node = _featured(tree, path)
+    node = _node_with_features(tree, path)
     names = {(xattr.namespace, xattr.name) for xattr in xattrs}
     kept = tuple(old for old in node.xattrs or () if (old.namespace, old.name) not in names)
     if len(kept) != len(node.xattrs or ()):

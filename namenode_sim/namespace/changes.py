@@ -140,7 +140,7 @@ def blocks_held(file: INodeFile) -> Iterator[tuple[int, Held]]:
 
     All are complete but the last one of an open file.
     """
-    return _held(file.id, _holding(file), 0)
+    return _held_blocks(file.id, _holding(file), 0)
 
 
 def _holding(file: INodeFile) -> _Holding:
@@ -150,7 +150,7 @@ def _holding(file: INodeFile) -> _Holding:
     return _Holding(file.packed_blocks, kept, is_open, expected_replication(file))
 
 
-def _held(file_id: int, holding: _Holding, start: int) -> Iterator[tuple[int, Held]]:
+def _held_blocks(file_id: int, holding: _Holding, start: int) -> Iterator[tuple[int, Held]]:
     """Yield the blocks from an offset in the current list on, then those only snapshots have."""
     size = PACKED_BLOCK.size
     last = len(holding.blocks) - size
@@ -228,12 +228,12 @@ class BlockWatch:
         for number, (file, was) in self._before.items():
             now = _holding(file) if inodes.get(number) is file else _NOTHING
             front = _same_front(was, now)
-            before.update(_held(number, was, front))
-            after.update(_held(number, now, front))
+            before.update(_held_blocks(number, was, front))
+            after.update(_held_blocks(number, now, front))
             wanted[number] = now.expected
             if now.expected != was.expected:
-                held_before = {block for block, _ in _held(number, was, 0)}
-                held_now = _held(number, now, 0)
+                held_before = {block for block, _ in _held_blocks(number, was, 0)}
+                held_now = _held_blocks(number, now, 0)
                 ids = tuple(block for block, _ in held_now if block in held_before)
                 replications += [ReplicationSet(ids, now.expected)] if ids else []
         gone = [number for number in before if number not in after]

@@ -118,7 +118,7 @@ def _sink(processor: str, out: BinaryIO, source: Source) -> Sink:
 
 def _convert(source: Source, sink: Sink, *, fix_txids: bool) -> None:
     """Pass all parts on; what stands before damage is finished like a whole file."""
-    events = _watched(source)
+    events = _watch(source)
     try:
         for event in renumbered(events) if fix_txids else events:
             if isinstance(event, Lost):
@@ -128,7 +128,7 @@ def _convert(source: Source, sink: Sink, *, fix_txids: bool) -> None:
         sink.finish()
 
 
-def _watched(source: Source) -> Iterator[Event]:
+def _watch(source: Source) -> Iterator[Event]:
     """Yield the source's events, with progress on a terminal if there are many."""
     console = Console(stderr=True)
     if source.size < _BIG_FILE_BYTES or not console.is_terminal:

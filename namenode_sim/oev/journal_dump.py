@@ -76,20 +76,20 @@ def dump(
             if count == 0:
                 none = f"the journal has no edit from {first} on"
                 open_one = "" if in_progress else " in a closed segment; see --in-progress"
-                raise _failed(f"{none}{open_one}", REFUSED)
+                raise _failure(f"{none}{open_one}", REFUSED)
             file.seek(0)
             with output_to(target) as out:
                 convert(processor, BinarySource(file, "the journal", recover=False), out)
     except BrokenPipeError:
         sys.exit(UNEXPECTED)
     except QuorumLost as lost:
-        raise _failed(str(lost), UNREACHABLE) from lost
+        raise _failure(str(lost), UNREACHABLE) from lost
     except (JournalError, EditsError) as problem:
-        raise _failed(str(problem), UNHEALTHY) from problem
+        raise _failure(str(problem), UNHEALTHY) from problem
     except ConfigurationError as problem:
-        raise _failed(str(problem), USAGE) from problem
+        raise _failure(str(problem), USAGE) from problem
     except OSError as problem:
-        raise _failed(str(problem), UNEXPECTED) from problem
+        raise _failure(str(problem), UNEXPECTED) from problem
 
 
 async def _gather(
@@ -138,6 +138,6 @@ def _reader(conf_dir: Path | None, overrides: tuple[str, ...]) -> Callable[[], J
     )
 
 
-def _failed(message: str, code: int) -> click.exceptions.Exit:
+def _failure(message: str, code: int) -> click.exceptions.Exit:
     click.echo(f"Error: {message}", err=True)
     return click.exceptions.Exit(code)

@@ -17,7 +17,7 @@ JAVA_SPACE: Final = "".join(map(chr, range(0x21)))
 """What Java's String.trim takes away."""
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape(found: re.Match[str]) -> str:
     char = found[0]
     entity = _ENTITIES.get(char)
     if entity is not None:
@@ -30,7 +30,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 def escape(text: str) -> str:
     """Return a text as it stands between two tags."""
-    return _SPECIAL.sub(_escaped, text)
+    return _SPECIAL.sub(_escape, text)
 
 
 def unmangle(text: str) -> str:

@@ -32,13 +32,13 @@ _ILLEGAL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\\\\\ud800-\udfff\ufffe
 _ENTITIES: Final = {"&": "&amp;", '"': "&quot;", "'": "&apos;", "<": "&lt;", ">": "&gt;"}
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape(found: re.Match[str]) -> str:
     return _ENTITIES.get(found[0]) or f"\\{ord(found[0]):04x};"
 
 
 def escape(text: str) -> str:
     """Return a text as Hadoop's viewer prints it: mangled where XML cannot hold it (XMLUtils)."""
-    return _ILLEGAL.sub(_escaped, text)
+    return _ILLEGAL.sub(_escape, text)
 
 
 _LINE_AFTER: Final = frozenset((

@@ -47,7 +47,7 @@ class OpenedImage:
     def section(self, name: str) -> Iterator[Iterator[bytes]]:
         """Yield a section's messages; raise ImageError if anything is wrong inside the ``with``."""
         with self._sections.open(name) as found:
-            yield found if self._report is None else _reported(found, name, self._report)
+            yield found if self._report is None else _report_progress(found, name, self._report)
 
     def inodes(self) -> Iterator[pb.INode]:
         """Yield all inodes, in the image's order.
@@ -65,7 +65,7 @@ class OpenedImage:
                 raise ImageError(f"it announces {announced} inodes and holds {count}")
 
 
-def _reported(found: Iterator[bytes], name: str, report: ReportRead) -> Iterator[bytes]:
+def _report_progress(found: Iterator[bytes], name: str, report: ReportRead) -> Iterator[bytes]:
     since = 0
     for raw in found:
         yield raw

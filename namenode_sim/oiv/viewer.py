@@ -40,7 +40,7 @@ def _json(image: OpenedImage, out: TextIO, _options: Options) -> str:
     return ""
 
 
-def _delimited(image: OpenedImage, out: TextIO, options: Options) -> str:
+def _write_delimited(image: OpenedImage, out: TextIO, options: Options) -> str:
     unlinked = write_delimited(image, out, options.columns, options.temporary)
     if not unlinked:
         return ""
@@ -62,7 +62,7 @@ def _corruption(image: OpenedImage, out: TextIO, options: Options) -> str:
 
 PROCESSORS: Final[Mapping[str, Processor]] = {
     "XML": _xml,
-    "Delimited": _delimited,
+    "Delimited": _write_delimited,
     "FileDistribution": _distribution,
     "DetectCorruption": _corruption,
     "JSON": _json,

@@ -114,11 +114,11 @@ class ClientService:
 
     def protocol(self, proto: str = "rpc") -> RpcProtocol:
         methods = {
-            name: self._served(name, partial(self._read, answer), writes=False)
+            name: self._serve(name, partial(self._read, answer), writes=False)
             for name, answer in table.READS.items()
         }
         methods |= {
-            name: self._served(
+            name: self._serve(
                 name, partial(self._write, name, write), writes=not write.checked_as_read
             )
             for name, write in table.WRITES.items()
@@ -195,7 +195,7 @@ class ClientService:
         if guarded:
             await self.gate.admit(method, writes=writes)
 
-    def _served(
+    def _serve(
         self,
         name: str,
         compute: Callable[[Call, Message], Message],

@@ -56,7 +56,7 @@ def client_settings(conf: Configuration) -> Settings:
         max_xattr_bytes=conf.get(keys.MAX_XATTR_SIZE),
         max_snapshots=conf.get(keys.SNAPSHOTS_OF_ALL),
         max_snapshots_of_one=conf.get(keys.SNAPSHOTS_OF_ONE),
-        protected=_protected(conf),
+        protected=_protected_directories(conf),
         protected_below=conf.get(keys.PROTECTED_BELOW),
         tokens=_token_rules(conf),
     )
@@ -77,7 +77,7 @@ def _token_rules(conf: Configuration) -> TokenRules:
     return TokenRules(kerberos or always, kerberos, *map(round, times), short_name=short_name)
 
 
-def _protected(conf: Configuration) -> frozenset[str]:
+def _protected_directories(conf: Configuration) -> frozenset[str]:
     paths = conf.get(keys.PROTECTED)
     for path in paths:
         if not path.startswith("/"):

@@ -118,10 +118,10 @@ def namenode(  # noqa: PLR0913 - its options
     if genclusterid:
         click.echo(f"Generating new cluster id:\n{new_cluster_id()}")
         return
-    mode = _chosen(modes)
+    mode = _choose_mode(modes)
     if may_found and (mode is None or mode.name != "prepare"):
         raise click.UsageError("--found goes with --prepare")
-    conf, place = _configured(conf_dir, overrides, serves=mode is None)
+    conf, place = _configure(conf_dir, overrides, serves=mode is None)
     if mode is None:
         name = f"namenode {place.address.namenode}"
         publish_facts("namenode", conf)
@@ -139,7 +139,7 @@ def namenode(  # noqa: PLR0913 - its options
     sys.exit(_run(mode, request))
 
 
-def _chosen(modes: Mapping[str, object]) -> Mode | None:
+def _choose_mode(modes: Mapping[str, object]) -> Mode | None:
     given = [mode for mode in MODES if modes[f"mode_{mode.name}"]]
     if len(given) > 1:
         names = " and ".join(mode.spellings[0] for mode in given)
@@ -176,7 +176,7 @@ def _run(mode: Mode, request: Request) -> int:
     return 0
 
 
-def _configured(
+def _configure(
     conf_dir: Path | None, overrides: tuple[str, ...], *, serves: bool
 ) -> tuple[Configuration, NameNodeIdentity]:
     try:

@@ -59,7 +59,7 @@ def format_file_system(request: Request) -> str:
     conf, place, consent = request.conf, request.place, request.consent
     if not conf.get(ALLOW_FORMAT):
         raise ExitWith(ABORTED, f"{ALLOW_FORMAT.name} is false; nothing was changed.")
-    full = _occupied(request)
+    full = _find_occupied(request)
     shown = ", ".join(map(str, full))
     never_again = conf.get(REFORMAT_DISABLED)
     if full and never_again:
@@ -86,7 +86,7 @@ def format_file_system(request: Request) -> str:
     )
 
 
-def _occupied(request: Request) -> list[Path]:
+def _find_occupied(request: Request) -> list[Path]:
     directories = identity.edits_directories(request.conf, request.place.address)
     try:
         return occupied(directories)

@@ -89,7 +89,7 @@ def best_copies(directories: Iterable[Path], image: TxId) -> list[Copy]:
         closed = max((last for _, last in named if last is not None), default=None)
         if closed is not None and closed <= image:
             continue
-        copies = [_examined(path, NamedRange(first, closed)) for path, _ in named]
+        copies = [_examine(path, NamedRange(first, closed)) for path, _ in named]
         if closed is None:
             read = (copy.report.last for copy in copies if copy.report is not None)
             known = max((last for last in read if last is not None), default=None)
@@ -114,7 +114,7 @@ def _own_segments(directory: Path) -> Iterator[tuple[Path, NamedRange]]:
         yield path, promised
 
 
-def _examined(path: Path, promised: NamedRange) -> Copy:
+def _examine(path: Path, promised: NamedRange) -> Copy:
     try:
         return Copy(path, promised, scan_segment(path), "")
     except EditsError as problem:
@@ -174,7 +174,7 @@ async def shared_items(reader: JournalReader, first: TxId) -> AsyncGenerator[Ite
                         yield item
                     expected = TxId(chunk.last + 1)
             if up_to is None and expected <= end:
-                raise _unlisted(expected, end)
+                raise _unlisted_gap(expected, end)
             up_to = None
         except InvariantBroken:
             raise
@@ -189,7 +189,7 @@ async def shared_items(reader: JournalReader, first: TxId) -> AsyncGenerator[Ite
             expected = TxId(lost + 1)
 
 
-def _unlisted(first: TxId, last: TxId) -> GapFound:
+def _unlisted_gap(first: TxId, last: TxId) -> GapFound:
     return GapFound(
         f"no answering node lists transactions {first}-{last}, though they were there",
         missing_first=first,

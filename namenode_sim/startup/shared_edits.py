@@ -82,7 +82,7 @@ async def initialize_shared_edits(
                 f"{', '.join(occupied)}, and nothing was changed. If these JournalNodes hold "
                 "nothing that you need, give --force.",
             )
-        closed = replace(state, segments=_closed(directories, state))
+        closed = replace(state, segments=_close_segments(directories, state))
         for directory in directories:
             keep_as_own(directory)  # from here on the journal may be less than a copy of it
         await _fill_journal(conf, place, storage, closed, force=bool(occupied))
@@ -159,7 +159,9 @@ async def ask_nodes(place: identity.NameNodeIdentity, ours: NamespaceInfo) -> li
     return occupied
 
 
-def _closed(directories: list[Path], state: LocalState) -> tuple[local_edits.LocalSegment, ...]:
+def _close_segments(
+    directories: list[Path], state: LocalState
+) -> tuple[local_edits.LocalSegment, ...]:
     """Close what a crash left open, and list the segments again under their final names."""
     if not state.segments:
         return ()

@@ -155,17 +155,17 @@ def edits_of(segment: LocalSegment) -> Iterator[Located]:
             the offset and the transaction.
     """
     with open_segment(segment.path) as file:
-        yield from _located(file, segment)
+        yield from _locate_ops(file, segment)
 
 
 def frames_of(segment: LocalSegment) -> Iterator[tuple[TxId, bytes]]:
     """Yield the framed bytes of each edit; raise as ``edits_of``."""
     with open_segment(segment.path) as file:
-        for located in _located(file, segment):
+        for located in _locate_ops(file, segment):
             yield located.txid, file.frame(located.offset)
 
 
-def _located(file: SegmentFile, segment: LocalSegment) -> Iterator[Located]:
+def _locate_ops(file: SegmentFile, segment: LocalSegment) -> Iterator[Located]:
     start = file.offset
     for txid, op in file.ops():
         yield Located(txid, op, start, file.offset)

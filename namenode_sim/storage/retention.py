@@ -65,9 +65,9 @@ def purge(directories: Sequence[Path], retention: Retention, spared: Set[str]) -
     images.  Return the plan.
     """
     folders = [directory / "current" for directory in directories]
-    files = [path for folder in folders for path in _listed(folder)]
+    files = [path for folder in folders for path in _list_files(folder)]
     images = [int(match[1]) for path in files if (match := IMAGE.fullmatch(path.name))]
-    plan = plan_purge(images, _finalized(files), retention)
+    plan = plan_purge(images, _finalized_ranges(files), retention)
     for txid in plan.images:
         for folder in folders:
             image = folder / image_name(TxId(txid))
@@ -85,12 +85,12 @@ def purge(directories: Sequence[Path], retention: Retention, spared: Set[str]) -
 
 def purge_segments(folder: Path, edits_from: int, spared: Path | None) -> None:
     """Delete a folder's segments that end before an edit, but for one that is being written."""
-    for path in _listed(folder):
+    for path in _list_files(folder):
         if path != spared:
             _purge_segment(path, edits_from)
 
 
-def _listed(folder: Path) -> list[Path]:
+def _list_files(folder: Path) -> list[Path]:
     try:
         return sorted(folder.iterdir())
     except OSError as problem:
@@ -98,7 +98,7 @@ def _listed(folder: Path) -> list[Path]:
         return []
 
 
-def _finalized(files: Iterable[Path]) -> list[tuple[int, int]]:
+def _finalized_ranges(files: Iterable[Path]) -> list[tuple[int, int]]:
     ranges = [named_range(path.name) for path in files if not path.suffix]
     return [(found.first, found.last) for found in ranges if found and found.last is not None]
 

@@ -85,7 +85,7 @@ class NameStorage:
     @property
     def seen_txid(self) -> TxId:
         """The newest segment that any directory knows of; edits must reach at least that far."""
-        return TxId(max(map(read_seen_txid, self._known() or self.directories)))
+        return TxId(max(map(read_seen_txid, self._known_directories() or self.directories)))
 
     def write_seen_txid(self, txid: TxId) -> None:
         """Note in all directories that edits from ``txid`` on exist.
@@ -101,7 +101,7 @@ class NameStorage:
         Raises:
             Inconsistent: if there is no image at all, or a newer one is among those left out.
         """
-        found = _images(self._known())
+        found = _images(self._known_directories())
         if max(_images(self._left_out), default=-1) > max(found, default=-1):
             raise next(iter(self._left_out.values()))
         if not found:
@@ -116,7 +116,7 @@ class NameStorage:
         return self.newest_images()[0]
 
     def newest_txid(self) -> TxId:
-        return TxId(max(_images(self._known()), default=0))
+        return TxId(max(_images(self._known_directories()), default=0))
 
     @property
     def upgrade_pending(self) -> bool:
@@ -187,9 +187,11 @@ class NameStorage:
 
         Returns the first edit that must stay, in other journals too.
         """
-        return TxId(purge(self._known(), self._settings.retention, self.in_work).edits_from)
+        return TxId(
+            purge(self._known_directories(), self._settings.retention, self.in_work).edits_from
+        )
 
-    def _known(self) -> tuple[Path, ...]:
+    def _known_directories(self) -> tuple[Path, ...]:
         """Return the directories whose images count."""
         return tuple(one for one in self.directories if one not in self._left_out)
 

@@ -47,7 +47,7 @@ class EditsReader(Protocol):
     async def close(self) -> None: ...
 
 
-async def _silence_not_reported(_within_seconds: float) -> Silence:
+async def _refuse_silence(_within_seconds: float) -> Silence:
     raise Unavailable("this journal's nodes do not tell when they heard a writer")
 
 
@@ -64,7 +64,7 @@ class JournalAccess:
     layout: int = LAYOUT_VERSION
     """That of the edits which its writers take."""
     tails_open_segment: bool = False
-    silence: Callable[[float], Awaitable[Silence]] = _silence_not_reported
+    silence: Callable[[float], Awaitable[Silence]] = _refuse_silence
     """Return for how long a majority has not heard the newest writer.
 
     Raise JournalError if it has not answered within the given seconds.

@@ -228,9 +228,9 @@ def step(state: RoleState, event: Event) -> Step:
         return _after_the_end(state, event)
     match event:
         case ActiveRequested():
-            return _active_requested(state, event)
+            return _begin_takeover(state, event)
         case StandbyRequested():
-            return _standby_requested(state, event.ticket)
+            return _handle_standby_request(state, event.ticket)
         case JournalRecovered() | CaughtUp() | LogOpened() | TakeoverFailed():
             if event.attempt != state.attempt or state.role not in TAKING_OVER:
                 return Step(state)
@@ -273,7 +273,7 @@ def _takeover_step(
     assert_never(event)
 
 
-def _active_requested(state: RoleState, event: ActiveRequested) -> Step:
+def _begin_takeover(state: RoleState, event: ActiveRequested) -> Step:
     ticket = event.ticket
     if state.role is Role.ACTIVE:
         return Step(state, (Grant(ticket),))
@@ -287,7 +287,7 @@ def _active_requested(state: RoleState, event: ActiveRequested) -> Step:
     return Step(taking, (RecoverJournal(attempt, event.predecessor_gone_until),))
 
 
-def _standby_requested(state: RoleState, ticket: Ticket) -> Step:
+def _handle_standby_request(state: RoleState, ticket: Ticket) -> Step:
     if state.role is Role.STANDBY:
         return Step(state, (Grant(ticket),))
     if state.role is Role.ACTIVE:

@@ -84,7 +84,7 @@ class ImageServer:
             raise web.HTTPGone(text=f"there is no image of the kind {kind[:40]!r}")
         found: dict[int, Path] = {}
         for directory in self._directories():
-            for path in _listed(directory / "current"):
+            for path in _list_files(directory / "current"):
                 match = _FILE.fullmatch(path.name)
                 if match is not None and match[1] == prefix:
                     found.setdefault(int(match[2]), path)
@@ -96,7 +96,7 @@ class ImageServer:
         return found[number]
 
 
-def _listed(folder: Path) -> list[Path]:
+def _list_files(folder: Path) -> list[Path]:
     try:
         return sorted(folder.iterdir())
     except OSError:

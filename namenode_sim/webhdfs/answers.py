@@ -141,19 +141,21 @@ def located_blocks(answer: Answer, _: Asked) -> Json:
         "LocatedBlocks": _take(
             found,
             "fileLength isLastBlockComplete isUnderConstruction=underConstruction",
-            lastLocatedBlock=_located(found.lastBlock) if found.HasField("lastBlock") else None,
-            locatedBlocks=[_located(block) for block in found.blocks],
+            lastLocatedBlock=_located_block(found.lastBlock)
+            if found.HasField("lastBlock")
+            else None,
+            locatedBlocks=[_located_block(block) for block in found.blocks],
         )
     }
 
 
-def _located(block: types.LocatedBlockProto) -> Json:
+def _located_block(block: types.LocatedBlockProto) -> Json:
     return _take(
         block,
         "isCorrupt=corrupt startOffset=offset",
         block=_take(block.b, "blockId blockPoolId=poolId generationStamp numBytes"),
         blockToken={"urlString": "AAAAAA"},  # none, as Hadoop spells it: DataNodes get their own
-        cachedLocations=[_datanode(node) for node in _cached(block)],
+        cachedLocations=[_datanode(node) for node in _cached_nodes(block)],
         locations=[_datanode(node) for node in block.locs],
         storageTypes=_storage_types(block.storageTypes),
     )
@@ -175,7 +177,7 @@ def block_locations(answer: Answer, _: Asked) -> Json:
         _take(
             block,
             "corrupt offset",
-            cachedHosts=[node.id.hostName for node in _cached(block)],
+            cachedHosts=[node.id.hostName for node in _cached_nodes(block)],
             hosts=[node.id.hostName for node in block.locs],
             length=block.b.numBytes,
             names=[_address(node.id) for node in block.locs],
@@ -187,7 +189,7 @@ def block_locations(answer: Answer, _: Asked) -> Json:
     return {"BlockLocations": {"BlockLocation": told}}
 
 
-def _cached(block: types.LocatedBlockProto) -> list[types.DatanodeInfoProto]:
+def _cached_nodes(block: types.LocatedBlockProto) -> list[types.DatanodeInfoProto]:
     return [node for node, cached in zip(block.locs, block.isCached, strict=False) if cached]
 
 
@@ -254,7 +256,7 @@ def _acl_entry(entry: types.AclEntryProto) -> str:
 
 def xattrs(answer: Answer, asked: Asked) -> Json:
     encoding = asked.values["encoding"][0]
-    told = [{"name": _name(one), "value": _encoded(one, encoding)} for one in answer.xAttrs]
+    told = [{"name": _name(one), "value": _encode(one, encoding)} for one in answer.xAttrs]
     return {"XAttrs": told}
 
 
@@ -268,7 +270,7 @@ def _name(one: types.XAttrProto) -> str:
     return f"{space}.{one.name}"
 
 
-def _encoded(one: types.XAttrProto, encoding: str) -> str | None:
+def _encode(one: types.XAttrProto, encoding: str) -> str | None:
     """Return a value as XAttrCodec encodes it; None where there is none."""
     if not one.HasField("value"):
         return None

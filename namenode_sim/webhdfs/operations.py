@@ -170,10 +170,10 @@ def _only_xattr(asked: Asked) -> types.XAttrProto:
     names = asked.values["xattr.name"]
     if len(names) > 1:
         raise invalid_value("xattr.name", f"it has {len(names)} values")
-    return _xattr(names[0], _decoded(asked.values.get("xattr.value")))
+    return _xattr(names[0], _decode(asked.values.get("xattr.value")))
 
 
-def _decoded(value: str | None) -> bytes | None:
+def _decode(value: str | None) -> bytes | None:
     """Return a value as XAttrCodec decodes it: in hexadecimal, in base 64, or as text."""
     if value is None:
         return None

@@ -40,7 +40,7 @@ def with_replica(asked: Asked, scene: Scene, found: LocatedBlocksProto) -> Node 
     """
     if not found.blocks:
         return None
-    avoided = _excluded(asked)
+    avoided = _excluded_nodes(asked)
     for place in found.blocks[0].locs:
         node = scene.cluster.nodes.get(place.id.datanodeUuid)
         if node and node.admin is not AdminState.DECOMMISSIONED and not avoided & _names(node):
@@ -50,7 +50,7 @@ def with_replica(asked: Asked, scene: Scene, found: LocatedBlocksProto) -> Node 
 
 def to_write_to(asked: Asked, scene: Scene) -> Node:
     """Return the DataNode where placement would put a first replica; raise FsError if none."""
-    nodes, host, avoided = scene.cluster.nodes, scene.caller.host, _excluded(asked)
+    nodes, host, avoided = scene.cluster.nodes, scene.caller.host, _excluded_nodes(asked)
     local = on_host(nodes.values(), host)
     wish = Wish(
         count=1,
@@ -73,7 +73,7 @@ def to_write_to(asked: Asked, scene: Scene) -> Node:
 def location(asked: Asked, node: Node, own: Mapping[str, str], *, secure: bool) -> str:
     """Return the address of an operation at a DataNode; ``own`` are parameters of the NameNode."""
     given = {
-        name: _spelled(name, value)
+        name: _spell(name, value)
         for name, value in sorted(asked.values.items())
         if name not in _NOT_PASSED_ON and value not in (None, ())
     }
@@ -85,7 +85,7 @@ def location(asked: Asked, node: Node, own: Mapping[str, str], *, secure: bool) 
     return f"{scheme}://{host}:{port}{PREFIX}{quote(asked.path)}?{query}"
 
 
-def _spelled(name: str, value: object) -> str:
+def _spell(name: str, value: object) -> str:
     match value:
         case bool():
             return str(value).lower()
@@ -96,7 +96,7 @@ def _spelled(name: str, value: object) -> str:
     return str(value)
 
 
-def _excluded(asked: Asked) -> set[str]:
+def _excluded_nodes(asked: Asked) -> set[str]:
     words: str = asked.values.get("excludedatanodes") or ""
     return {word.strip() for word in words.split(",") if word.strip()}
 

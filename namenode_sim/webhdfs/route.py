@@ -84,7 +84,7 @@ class WebHdfsRoutes:
             case NotServed():
                 raise FsError(row.java_class, f"{asked.op} is not served: {row.why}")
             case Listing():
-                return await _streamed(request, asked, call)
+                return await _stream(request, asked, call)
             case Redirect():
                 return await self._sent_on(request, asked, row, call)
             case Operation():
@@ -146,7 +146,7 @@ class _Caller:
         return Call(CLIENT_PROTOCOL, name, b"", -2, -1, *who, proof=self.proof)
 
 
-async def _streamed(request: web.Request, asked: Asked, call: _Caller) -> web.StreamResponse:
+async def _stream(request: web.Request, asked: Asked, call: _Caller) -> web.StreamResponse:
     """Answer with a whole directory, page after page; one that fails later cuts the answer off."""
     found = answers.page(await _page(call, asked, b""), asked)
     answer = web.StreamResponse(headers={**HEADERS, "Content-Type": JSON})

@@ -23,7 +23,7 @@ def placements(file: FileFacts) -> list[Placement]:
     for one in file.blocks:
         good = [each for each in one.replicas if each.condition is not Condition.CORRUPT]
         if one.judged is not None:
-            found.append((policy, _ordered(each.place[1].type for each in good or one.replicas)))
+            found.append((policy, _sort(each.place[1].type for each in good or one.replicas)))
     return found
 
 
@@ -54,12 +54,12 @@ def policies_text(counted: "Counter[Placement]") -> str:
 def _policy_by(kinds: Types) -> int | None:
     """Return the first policy, by id, that new replicas lie on these types by."""
     for policy in POLICIES.values():
-        wanted = _ordered(policy.creation)
+        wanted = _sort(policy.creation)
         # The last in this order stands for more replicas, as Hadoop's summary has it.
         if kinds and kinds == (wanted + wanted[-1:] * len(kinds))[: max(len(wanted), len(kinds))]:
             return policy.id
     return None
 
 
-def _ordered(kinds: Iterable[StorageType]) -> Types:
+def _sort(kinds: Iterable[StorageType]) -> Types:
     return tuple(sorted(kinds, key=_ORDER.__getitem__))

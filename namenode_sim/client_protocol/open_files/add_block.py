@@ -76,7 +76,7 @@ def add_block(scene: Scene, request: calls.AddBlockRequestProto) -> EditPlan:
         AddBlock(route.path, before, new),
     )
     offset = sum(block.num_bytes for block in (*blocks[:-1], before) if block is not None)
-    return EditPlan(ops, lambda: _added(scene, new, places, offset))
+    return EditPlan(ops, lambda: _add_response(scene, new, places, offset))
 
 
 def is_retry(scene: Scene, path: str, file: INodeFile, previous: Block | None) -> bool:
@@ -135,10 +135,10 @@ def _last_again(
         answer = calls.AddBlockResponseProto(block=block_at(scene, last, offset, known, Mode.WRITE))
         return no_edits(answer)
     places = _new_places(scene, path, file, request)
-    return EditPlan((), lambda: _added(scene, last, places, offset))
+    return EditPlan((), lambda: _add_response(scene, last, places, offset))
 
 
-def _added(
+def _add_response(
     scene: Scene, block: Block, places: Sequence[Place], offset: int
 ) -> calls.AddBlockResponseProto:
     scene.cluster.expect(slot_of(scene, block), [storage for _, storage in places])
@@ -165,7 +165,7 @@ def _new_places(
         writer=writer,
         rack=_writer_rack(scene, file) if is_local and writer is None else None,
         excluded=uuids(request.excludeNodes),
-        favored=_favored(cluster, request.favoredNodes),
+        favored=_favored_nodes(cluster, request.favoredNodes),
         local_write=AddBlockFlagProto.NO_LOCAL_WRITE not in flags,
     )
     choice = choose(cluster.nodes.values(), wish, scene.now, cluster.draw, cluster.placement)
@@ -186,7 +186,7 @@ def _nowhere(scene: Scene, path: str, choice: Choice, excluded: int) -> FsError:
     )
 
 
-def _favored(cluster: Cluster, names: Iterable[str]) -> tuple[Node, ...]:
+def _favored_nodes(cluster: Cluster, names: Iterable[str]) -> tuple[Node, ...]:
     """Return the DataNodes that a client asks for, each as "host:port" or "host".
 
     One at another port of the host will do (DatanodeManager.getDatanodeDescriptor); for an unknown

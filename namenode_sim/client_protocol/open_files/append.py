@@ -60,7 +60,7 @@ def append(scene: Scene, request: calls.AppendRequestProto) -> EditPlan:
 
     def answer() -> calls.AppendResponseProto:
         scene.leases.renew(request.clientName, scene.now)
-        return _appended(scene, file, new_block=new_block)
+        return _append_response(scene, file, new_block=new_block)
 
     return EditPlan((*taken.ops, op), answer)
 
@@ -85,7 +85,9 @@ def _check_replicas(scene: Scene, last: Block, path: str) -> None:
         raise io_error(f"{where} not sufficiently replicated yet.")
 
 
-def _appended(scene: Scene, file: INodeFile, *, new_block: bool) -> calls.AppendResponseProto:
+def _append_response(
+    scene: Scene, file: INodeFile, *, new_block: bool
+) -> calls.AppendResponseProto:
     """Return the file, and the block to go on with.
 
     A client that is to begin a new block gets the last one, without locations: where the file ends.
@@ -105,4 +107,4 @@ def _appended(scene: Scene, file: INodeFile, *, new_block: bool) -> calls.Append
 
 def appended_before(scene: Scene, request: calls.AppendRequestProto) -> calls.AppendResponseProto:
     """Return the answer to an append that was carried out already."""
-    return _appended(scene, opened_before(scene), new_block=bool(request.flag & NEW_BLOCK))
+    return _append_response(scene, opened_before(scene), new_block=bool(request.flag & NEW_BLOCK))

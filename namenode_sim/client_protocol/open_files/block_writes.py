@@ -57,7 +57,7 @@ def complete(scene: Scene, request: calls.CompleteRequestProto) -> EditPlan:
     else:
         slot = slot_of(scene, final)
         if not would_complete(scene.cluster.blocks, slot, final.num_bytes):
-            return EditPlan((), lambda: _committed(scene, slot, final))
+            return EditPlan((), lambda: _commit_block(scene, slot, final))
         blocks = (*blocks[:-1], final)
     op = close_edit(file, route.path, scene.now_ms, blocks)
     return EditPlan((op,), lambda: calls.CompleteResponseProto(result=True))
@@ -74,7 +74,7 @@ def _complete(scene: Scene, blocks: Iterable[Block]) -> bool:
     return all(stage_of(scene, block) is Stage.COMPLETE for block in blocks)
 
 
-def _committed(scene: Scene, slot: Slot, final: Block) -> calls.CompleteResponseProto:
+def _commit_block(scene: Scene, slot: Slot, final: Block) -> calls.CompleteResponseProto:
     commit(scene.cluster.blocks, slot, final.num_bytes)
     return calls.CompleteResponseProto(result=False)
 

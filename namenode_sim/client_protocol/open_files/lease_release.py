@@ -60,7 +60,7 @@ def release_lease(
         case leases_release.RecoverLast():
             return _recover(scene, file, path, new_holder)
         case leases_release.RecoveryRuns():
-            ops = _reassigned(file, path, new_holder)
+            ops = _reassign(file, path, new_holder)
             return Released(ops, blocks, then=lambda: _renew(scene, file))
         case leases_release.BlocksWait():
             raise FsError(
@@ -141,11 +141,11 @@ def _recover(scene: Scene, file: INodeFile, path: str, new_holder: str | None) -
         begin(scene.cluster, block_id, stamp, scene.namespace.last_applied, scene.now)
         _renew(scene, file)
 
-    ops = (SetGenstampV2(stamp), *_reassigned(file, path, new_holder))
+    ops = (SetGenstampV2(stamp), *_reassign(file, path, new_holder))
     return Released(ops, file.blocks, then=then)
 
 
-def _reassigned(file: INodeFile, path: str, new_holder: str | None) -> tuple[Op, ...]:
+def _reassign(file: INodeFile, path: str, new_holder: str | None) -> tuple[Op, ...]:
     writer = file.under_construction
     assert writer is not None
     if new_holder is None or new_holder == writer.client_name:

@@ -115,10 +115,10 @@ def update_pipeline(scene: Scene, request: calls.UpdatePipelineRequestProto) -> 
     there = [node.datanodeUuid for node in request.newNodes]
     places = _places(scene, path, there, request.storageIDs)
     op = UpdateBlocks(path, (*blocks[:-1], new), rpc=scene.caller.rpc)
-    return EditPlan((op,), lambda: _updated(scene, new, places))
+    return EditPlan((op,), lambda: _update(scene, new, places))
 
 
-def _updated(
+def _update(
     scene: Scene, block: Block, places: Iterable[Place]
 ) -> calls.UpdatePipelineResponseProto:
     scene.cluster.expect(slot_of(scene, block), [storage for _, storage in places])

@@ -25,9 +25,9 @@ def meta_save(scene: Scene) -> Iterator[str]:
     count = sum(blocks.needed.size(priority) for priority in lacking)
     yield f"Metasave: Blocks waiting for reconstruction: {count}"
     for priority in lacking:
-        yield from _needed(scene, priority)
+        yield from _needed_lines(scene, priority)
     yield f"Metasave: Blocks currently missing: {blocks.needed.size(Priority.MISSING)}"
-    yield from _needed(scene, Priority.MISSING)
+    yield from _needed_lines(scene, Priority.MISSING)
     yield "Mis-replicated blocks that have been postponed:"
     for slot in tuple(blocks.rechecks.postponed):
         if slot in blocks.rechecks.postponed:
@@ -42,7 +42,7 @@ def meta_save(scene: Scene) -> Iterator[str]:
     yield from (_datanode(node) for node in nodes)
 
 
-def _needed(scene: Scene, priority: Priority) -> Iterator[str]:
+def _needed_lines(scene: Scene, priority: Priority) -> Iterator[str]:
     needed = scene.cluster.blocks.needed
     for slot in needed.listed(priority):
         if needed.priority(slot) is priority:

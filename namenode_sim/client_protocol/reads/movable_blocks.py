@@ -36,7 +36,7 @@ def get_blocks(scene: Scene, request: pb.GetBlocksRequestProto) -> pb.GetBlocksR
     Raises:
         FsError: if a number is below 0, or the DataNode is not known.
     """
-    size, least = _signed(request.size), _signed(request.minBlockSize)
+    size, least = _to_signed(request.size), _to_signed(request.minBlockSize)
     if size <= 0 or least < 0:
         raise FsError(ILLEGAL_ARGUMENT, f"Unexpected not positive size: {size}")
     node = _node(scene.cluster, request.datanode)
@@ -50,14 +50,14 @@ def get_blocks(scene: Scene, request: pb.GetBlocksRequestProto) -> pb.GetBlocksR
         if total >= size or len(answer.blocks) == MOST_BLOCKS:
             break
         block = scene.cluster.blocks.map.block(slot)
-        located = _located(scene.cluster, slot, block)
+        located = _locate(scene.cluster, slot, block)
         if node.id.uuid in located.datanodeUuids:
             answer.blocks.append(located)
             total += block.length
     return pb.GetBlocksResponseProto(blocks=answer)
 
 
-def _signed(number: int) -> int:
+def _to_signed(number: int) -> int:
     """Return the long of Java that a uint64 carries."""
     return number - U64 if number >= U64 // 2 else number
 
@@ -97,7 +97,7 @@ def _is_hot(scene: Scene, slot: Slot, since: int) -> bool:
     return max(file.atime, file.mtime) > since
 
 
-def _located(cluster: Cluster, slot: Slot, block: BlockInfo) -> pb.BlockWithLocationsProto:
+def _locate(cluster: Cluster, slot: Slot, block: BlockInfo) -> pb.BlockWithLocationsProto:
     """Describe a block with its replicas but for those that are to be deleted."""
     known = cluster.blocks.map
     places = [

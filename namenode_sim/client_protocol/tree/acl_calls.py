@@ -74,12 +74,12 @@ def get_acl_status(
 def set_acl(scene: Scene, request: calls.SetAclRequestProto) -> EditPlan:
     """Replace the ACL; a scope that the new entries do not mention keeps its old ones."""
     spec = _from_proto(request.aclSpec)
-    return _plan(scene, request.src, lambda acl: _replaced(acl, spec), calls.SetAclResponseProto)
+    return _plan(scene, request.src, lambda acl: _replace(acl, spec), calls.SetAclResponseProto)
 
 
 def modify_entries(scene: Scene, request: calls.ModifyAclEntriesRequestProto) -> EditPlan:
     spec, answer = _from_proto(request.aclSpec), calls.ModifyAclEntriesResponseProto
-    return _plan(scene, request.src, lambda acl: _merged(acl, spec), answer)
+    return _plan(scene, request.src, lambda acl: _merge(acl, spec), answer)
 
 
 def remove_entries(scene: Scene, request: calls.RemoveAclEntriesRequestProto) -> EditPlan:
@@ -129,7 +129,7 @@ def _plan(
     return EditPlan((SetAcl(route.path, acl),), answer)
 
 
-def _replaced(acl: Acl, spec: Acl) -> Acl:
+def _replace(acl: Acl, spec: Acl) -> Acl:
     if not spec:
         return ()
     _check_limit(spec)
@@ -139,7 +139,7 @@ def _replaced(acl: Acl, spec: Acl) -> Acl:
     return _complete([*kept, *spec], touched=spec)
 
 
-def _merged(acl: Acl, spec: Acl) -> Acl:
+def _merge(acl: Acl, spec: Acl) -> Acl:
     _check_limit(spec)
     _check_unique(spec)
     by_key = {_key(entry): entry for entry in (*acl, *spec)}

@@ -88,7 +88,7 @@ def statistics_of_pools(scene: Scene) -> defaultdict[str, Statistics]:
 def add(scene: Scene, request: calls.AddCachePoolRequestProto) -> EditPlan:
     """Create a pool, by the superuser; its owner is the caller unless another is named."""
     check_superuser(scene.caller)
-    given = _checked(request.info)
+    given = _parse_pool(request.info)
     if given.name in pools_of(scene.namespace):
         raise invalid_request(f"Cache pool {given.name} already exists.")
     caller = scene.caller
@@ -108,7 +108,7 @@ def add(scene: Scene, request: calls.AddCachePoolRequestProto) -> EditPlan:
 
 def modify(scene: Scene, request: calls.ModifyCachePoolRequestProto) -> EditPlan:
     check_superuser(scene.caller)
-    given = _checked(request.info)
+    given = _parse_pool(request.info)
     if given.name not in pools_of(scene.namespace):
         raise invalid_request(f"Cache pool {given.name} does not exist.")
     op = ops.ModifyCachePool(given, scene.caller.rpc)
@@ -160,7 +160,7 @@ def _entry(scene: Scene, pool: KnownPool, counted: Statistics) -> CachePoolEntry
     return CachePoolEntryProto(info=info, stats=stats)
 
 
-def _checked(info: CachePoolInfoProto) -> CachePool:
+def _parse_pool(info: CachePoolInfoProto) -> CachePool:
     """Return what a caller gives of a pool; raise FsError (CachePoolInfo.validate)."""
     if info.limit < 0:
         raise invalid_request("Limit is negative.")

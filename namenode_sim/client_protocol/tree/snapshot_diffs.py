@@ -74,7 +74,7 @@ class Renames:
 
 def report(scene: Scene, request: pb.GetSnapshotDiffReportRequestProto) -> ReportSteps:
     """Return all that differs; a walk that begins at a state ends as it is then."""
-    compared = yield from _compared(scene, request)
+    compared = yield from _find_compared(scene, request)
     top = compared.root if compared is not None else None
     answer = pb.SnapshotDiffReportProto(
         snapshotRoot=request.snapshotRoot if top is None else full_path(top),
@@ -141,7 +141,7 @@ def listing(
     The cursor is the path of a directory and the number of its entries that are on earlier pages,
     or of what is to begin a page, and -1; an empty path and -1 end the list.
     """
-    compared = yield from _compared(scene, request)
+    compared = yield from _find_compared(scene, request)
     page = pb.SnapshotDiffReportListingProto(
         isFromEarlier=compared is not None and compared.forward
     )
@@ -159,7 +159,7 @@ def listing(
         if change is None:
             continue
         first = max(cursor.index, 0) if begun and change.path == start else 0
-        added = list(islice(_listed(answer.diffReport, change), first, first + room + 1))
+        added = list(islice(_list_entries(answer.diffReport, change), first, first + room + 1))
         for add, entry in added[:room]:
             add.append(entry)
         if len(added) > room:
@@ -170,7 +170,7 @@ def listing(
     return answer
 
 
-def _listed(page: pb.SnapshotDiffReportListingProto, change: Changed) -> Iterator[Listed]:
+def _list_entries(page: pb.SnapshotDiffReportListingProto, change: Changed) -> Iterator[Listed]:
     """Yield the entries of a change, each with the list that it belongs to."""
     node = change.node
     is_directory = isinstance(node, INodeDirectory)
@@ -196,7 +196,7 @@ def _listed(page: pb.SnapshotDiffReportListingProto, change: Changed) -> Iterato
         yield page.deletedEntries, one
 
 
-def _compared(scene: Scene, request: Request) -> Generator[None, None, Compared | None]:
+def _find_compared(scene: Scene, request: Request) -> Generator[None, None, Compared | None]:
     """Return what is to be compared; None where both states are the same.
 
     Raises:

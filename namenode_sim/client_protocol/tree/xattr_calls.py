@@ -146,7 +146,7 @@ def get_xattrs(scene: Scene, request: calls.GetXAttrsRequestProto) -> calls.GetX
     asked = [_from_proto(xattr) for xattr in request.xAttrs]
     for xattr in asked:
         _check_visible(scene, xattr, request.src)
-    seen = _seen(scene, request.src)
+    seen = _readable_xattrs(scene, request.src)
     if asked:
         by_name = {_full_name(xattr): xattr for xattr in seen}
         try:
@@ -162,11 +162,11 @@ def list_xattrs(
 ) -> calls.ListXAttrsResponseProto:
     """Return all attributes that the caller may see, of which a Java client keeps the names."""
     _check_enabled(scene)
-    seen = _seen(scene, request.src)
+    seen = _readable_xattrs(scene, request.src)
     return calls.ListXAttrsResponseProto(xAttrs=[_to_proto(xattr) for xattr in seen])
 
 
-def _seen(scene: Scene, path: str) -> list[XAttr]:
+def _readable_xattrs(scene: Scene, path: str) -> list[XAttr]:
     """Return the attributes for a caller that may read the path (even their names need it)."""
     route = find(scene, path)
     node = _inode(route)

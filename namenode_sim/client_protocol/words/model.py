@@ -95,7 +95,7 @@ class Caller:
     proof: Proof = Proof.SIMPLE
 
 
-def _nothing_drawn(_: int) -> bytes:
+def _refuse_draw(_: int) -> bytes:
     raise RuntimeError("a plan wants random bytes, and was given no source of them")
 
 
@@ -114,7 +114,7 @@ class Scene:
     """That of the edits which are written."""
     changes: bool = False
     """Whether the call may change something: then paths into snapshots are refused."""
-    random: Callable[[int], bytes] = _nothing_drawn
+    random: Callable[[int], bytes] = _refuse_draw
     """Returns that many bytes for a new key."""
 
 

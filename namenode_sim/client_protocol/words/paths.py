@@ -164,7 +164,7 @@ def resolve(namespace: Namespace, path: str) -> Route:
         raise errors.invalid_path(path)
     names = components(path)
     if names[:1] == [_RESERVED]:
-        path, names = _reserved(tree, path, names)
+        path, names = _resolve_reserved(tree, path, names)
     nodes = tree.along(names)
     end = len(nodes) - 2
     if nodes[-1] is None and names[end] == DOT_SNAPSHOT:
@@ -210,9 +210,9 @@ def route_to(node: INode) -> Route:
     return Route(full_path(node), tuple(step.name for step in nodes[1:]), tuple(nodes))
 
 
-def _reserved(tree: Tree, path: str, names: list[bytes]) -> tuple[str, list[bytes]]:
+def _resolve_reserved(tree: Tree, path: str, names: list[bytes]) -> tuple[str, list[bytes]]:
     if is_raw(names) and names[2:] != [_RESERVED]:
-        return _joined(names[2:]), names[2:]
+        return _join(names[2:]), names[2:]
     if names[1:2] != [_INODES] or len(names) < 3:
         return path, names
     digits = names[2].decode("ascii", "replace")
@@ -225,14 +225,14 @@ def _reserved(tree: Tree, path: str, names: list[bytes]) -> tuple[str, list[byte
     if rest[:1] == [b".."]:  # nothing behind it counts
         node, rest = node.parent or node, []
     found = [*components(full_path(node)), *rest]
-    return _joined(found), found
+    return _join(found), found
 
 
 def is_raw(names: list[bytes]) -> bool:
     return names[:2] == [_RESERVED, _RAW]
 
 
-def _joined(names: list[bytes]) -> str:
+def _join(names: list[bytes]) -> str:
     return "/" + "/".join(text(name) for name in names)
 
 

@@ -181,7 +181,7 @@ def _require(caller: Caller, route: paths.Route, index: int, access: int) -> Non
 def _denial(caller: Caller, node: inode.INode, path: str, access: int) -> str:
     return (
         f"Permission denied: user={caller.user}, access={ACTIONS[access]}, "
-        f'inode="{path}":{_described(node)}'
+        f'inode="{path}":{_describe(node)}'
     )
 
 
@@ -193,12 +193,12 @@ def _check_sticky(caller: Caller, node: inode.INode) -> None:
         return
     raise denied(
         f"Permission denied by sticky bit: user={caller.user}, "
-        f'path="{inode.full_path(node)}":{_described(node)}, '
-        f'parent="{inode.full_path(parent)}":{_described(parent)}'
+        f'path="{inode.full_path(node)}":{_describe(node)}, '
+        f'parent="{inode.full_path(parent)}":{_describe(parent)}'
     )
 
 
-def _described(node: inode.INode) -> str:
+def _describe(node: inode.INode) -> str:
     kind = "d" if isinstance(node, inode.INodeDirectory) else "-"
     return f"{node.user}:{node.group}:{kind}{symbolic(node.mode)}"
 

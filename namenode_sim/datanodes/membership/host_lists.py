@@ -150,7 +150,7 @@ def json_lists(text: str, file: str) -> HostLists:
 
     All that are named may register, once any of them is to be in service. Raises BadHosts.
     """
-    entries = tuple(_described(one, file) for one in _objects(text, file))
+    entries = tuple(_parse_entry(one, file) for one in _objects(text, file))
     restricted = any(entry.asked.kind is Kind.SERVICE for entry in entries)
     marked = tuple(entry for entry in entries if entry.asked.kind is not Kind.SERVICE)
     return HostLists(entries if restricted else None, marked)
@@ -168,7 +168,7 @@ def _objects(text: str, file: str) -> list[Any]:
     return found[0] if len(found) == 1 and isinstance(found[0], list) else found
 
 
-def _described(one: Any, file: str) -> HostEntry:  # noqa: ANN401 - what JSON holds
+def _parse_entry(one: Any, file: str) -> HostEntry:  # noqa: ANN401 - what JSON holds
     fields = one if isinstance(one, dict) else {}
     host, port = fields.get("hostName"), fields.get("port", 0)
     kind = _KINDS.get(fields.get("adminState") or "NORMAL")

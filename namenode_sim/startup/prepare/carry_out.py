@@ -115,7 +115,7 @@ class _Work:
             case Bootstrap():
                 return await self._bootstrap()
             case Found():
-                return await self._found()
+                return await self._found_service()
 
     async def _bootstrap(self) -> Wait | str:
         self._step("prepare.bootstrap", {})
@@ -130,7 +130,7 @@ class _Work:
         _forget(self._directories)
         return f"copied the image of transaction {done.image_txid} from {done.source.namenode}"
 
-    async def _found(self) -> Wait | str:
+    async def _found_service(self) -> Wait | str:
         if not self._conf.get(ALLOW_FORMAT):
             raise ExitWith(DENIED, f"refused: {ALLOW_FORMAT.name} is false. Nothing was changed.")
         try:

@@ -39,7 +39,7 @@ async def examine(place: NameNodeIdentity, directories: Sequence[Path]) -> model
         directories={str(path): _directory(path) for path in directories},
         journal=journal,
         peers=peers,
-        begun=_begun(directories),
+        begun=_find_begun(directories),
     )
 
 
@@ -55,7 +55,7 @@ def _directory(path: Path) -> model.Directory:
     return model.Blank() if is_blank(path) else model.Half()
 
 
-def _begun(directories: Iterable[Path]) -> NamespaceInfo | None:
+def _find_begun(directories: Iterable[Path]) -> NamespaceInfo | None:
     for directory in directories:
         if (record := directory / BEGUN).exists():
             return _ids_in(record)

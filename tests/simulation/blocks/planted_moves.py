@@ -34,6 +34,6 @@ def hint_obeyed_at_once(cluster: Cluster, block_id: int, hint: DeleteHint) -> No
     "[not the only one of three racks for another of a rack]",
     why="of two racks the last replica stays by another rule, and three are more than it takes",
 )
-@bug.replacing("a move may cost a rack", excess_choice, "_moved")
+@bug.replacing("a move may cost a rack", excess_choice, "_choose_moved")
 def move_costs_a_rack(fit: Any, _left: Any, hint: DeleteHint | None) -> Any:
     return next((one for one in fit if hint is not None and one.node == hint.to_free), None)

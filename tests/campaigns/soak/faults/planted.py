@@ -77,7 +77,7 @@ def _forgets_begun_chunks() -> Planting:
         whole = bytes(packet.header.offset - start) + bytes(packet.data)
         return memoryview(whole), memoryview(checksums_of(whole, self._files.checksum))
 
-    return replacing(BlockWriter, "_merged", merged)
+    return replacing(BlockWriter, "_merge", merged)
 
 
 _ZKFCS: Final = tuple(map(zkfc_of, NAMENODES))
