@@ -88,7 +88,7 @@ class Names:
         if host is None or _is_numeric(host):
             return list(socket.getaddrinfo(host, port, family, kind, protocol, flags))
         question = _Question(host, family, kind, protocol, flags)
-        lookup, known = self._begun(question)
+        lookup, known = self._begin(question)
         waiting = asyncio.wrap_future(lookup.answer)
         if known:
             await asyncio.wait([waiting], timeout=self._patience(lookup, host))
@@ -109,7 +109,7 @@ class Names:
         """
         if _is_numeric(host):
             return list(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-        lookup, known = self._begun(_Question(host))
+        lookup, known = self._begin(_Question(host))
         patience = min(within_seconds, self._patience(lookup, host)) if known else within_seconds
         try:
             return _at_port(lookup.answer.result(patience), port)
@@ -130,7 +130,7 @@ class Names:
     def look_again(self, host: str) -> None:
         """Have ``known`` learn the newest addresses; returns at once."""
         if not _is_numeric(host):
-            self._begun(_Question(host))
+            self._begin(_Question(host))
 
     def trouble(self, host: str) -> str:
         """Say why a connection to that host may have failed in its name; empty if it has not."""
@@ -147,7 +147,7 @@ class Names:
             return 0.0
         return max(0.0, lookup.since + BRIEFLY_SECONDS - time.monotonic())
 
-    def _begun(self, question: _Question) -> tuple[_Lookup, tuple[Found, ...]]:
+    def _begin(self, question: _Question) -> tuple[_Lookup, tuple[Found, ...]]:
         """Return the lookup of that question, and what an earlier one found."""
         with self._lock:
             known = self._known.get(question, ())

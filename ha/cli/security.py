@@ -89,7 +89,7 @@ def security() -> None:
 @click.option("--cluster-id", default="nnha", show_default=True, help="In all its certificates.")
 def init(folder: Path, cluster_id: str) -> None:
     """Make an authority: its key and its certificate, for ten years."""
-    with _told(), _audited("init", folder, cluster_id):
+    with _exit_with_one_line(), _audited("init", folder, cluster_id):
         CertifiedName(cluster_id, role_of("admin"), "check")
         made = new_authority(cluster_id, now())
         new_folder(
@@ -116,7 +116,7 @@ def issue_command(
     out: Path,
 ) -> None:  # fmt: skip
     """Make a key and its certificate for NAME, which is a ROLE."""
-    with _told(), _audited("issue", folder, f"{role}/{name}"):
+    with _exit_with_one_line(), _audited("issue", folder, f"{role}/{name}"):
         wish = _wish(folder, role, name, hosts, days, long_lived=long_lived)
         made = issue(read_signing(folder), wish, now())
         new_folder(out, leaf_files(folder, made))
@@ -127,7 +127,7 @@ def issue_command(
 @_OUT
 def request_command(out: Path) -> None:
     """Make a key here, and a request that the authority signs: so the key never travels."""
-    with _told():
+    with _exit_with_one_line():
         key = new_key()
         new_folder(out, {KEY: key, REQUEST: request(key)})
     click.echo(
@@ -151,7 +151,7 @@ def sign_command(
     folder: Path, out: Path,
 ) -> None:  # fmt: skip
     """Sign a request.  Role, name and hosts are those given here, whatever the request says."""
-    with _told(), _audited("sign", folder, f"{role}/{name}"):
+    with _exit_with_one_line(), _audited("sign", folder, f"{role}/{name}"):
         wish = _wish(folder, role, name, hosts, days, long_lived=long_lived)
         made = sign(read_signing(folder), asked.read_bytes(), wish, now())
         new_folder(out, {CERT: made, CA: (folder / CA).read_bytes()})
@@ -178,7 +178,7 @@ def show(
     Without a FOLDER: those of all NameNodes, ZKFCs and JournalNodes, and of --also, as they report
     them. Exits 8 when less than a quarter of a life is left, or one reports none.
     """
-    with _told():
+    with _exit_with_one_line():
         if folder is None:
             told, well = of_daemons(ask_daemons(conf_dir, overrides, timeout_seconds, also))
         else:
@@ -231,7 +231,7 @@ def rotate(  # noqa: PLR0913 - its options
     if authority == (out is not None) or authority != (step is not None):
         raise click.UsageError("give either --out FOLDER, or --ca with --step 1, 2 or 3")
     if out is not None:
-        with _told(), _audited("rotate", folder, str(out)):
+        with _exit_with_one_line(), _audited("rotate", folder, str(out)):
             leaf = parse(certificate_in(out))
             if leaf.name is None:
                 raise BadCertificate(leaf.nameless)
@@ -241,7 +241,7 @@ def rotate(  # noqa: PLR0913 - its options
             _tell(parse(made.certificate), out)
         return
     number = step or 0
-    with _told(), _audited("rotate --ca", folder, f"step {number}"):
+    with _exit_with_one_line(), _audited("rotate --ca", folder, f"step {number}"):
         change = AuthorityChange(folder)
         change.check(number)
         if number > 1 and not unchecked:
@@ -271,7 +271,7 @@ def pkcs12_command(folder: Path, out: Path, password_file: Path | None) -> None:
         raise click.UsageError(
             "there is no terminal to ask for a password at: --password-file FILE"
         )
-    with _told():
+    with _exit_with_one_line():
         pair = Pair(certificate_in(folder), (folder / KEY).read_bytes())
         authorities = (folder / CA).read_bytes()
         if out.exists():
@@ -292,7 +292,7 @@ def pkcs12_command(folder: Path, out: Path, password_file: Path | None) -> None:
 @click.option("--dir", "folder", type=_FOLDER, required=True, help="A folder with revoked.txt.")
 def revoke(what: str, folder: Path) -> None:
     """Add WHAT, a serial in hex or nnha://CLUSTER/ROLE/NAME, to the list of a folder."""
-    with _told(), _audited("revoke", folder, what):
+    with _exit_with_one_line(), _audited("revoke", folder, what):
         word = revocation(what)
         path = folder / REVOKED
         before = path.read_text() if path.exists() else ""
@@ -373,7 +373,7 @@ def _audited(command: str, folder: Path, target: str) -> Iterator[None]:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _exit_with_one_line() -> Iterator[None]:
     """Turn what goes wrong into one line and an exit code."""
     try:
         yield

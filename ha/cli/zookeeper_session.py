@@ -42,7 +42,7 @@ async def visit(
         ):
             if not await parent_exists(session, settings):
                 found = f"{settings.scope} does not exist in ZooKeeper at {settings.hosts}"
-                raise _ended(command, Code.NOT_FORMATTED, found)
+                raise _ending(command, Code.NOT_FORMATTED, found)
             begun = changes
             return await errand(session, settings)
     except (ZooKeeperUnavailable, TimeoutError) as failure:
@@ -50,14 +50,14 @@ async def visit(
         if begun:
             reason = f"ZooKeeper stopped answering: {reason}"
         code = Code.OUTCOME_UNKNOWN if begun else Code.ZOOKEEPER_UNREACHABLE
-        raise _ended(command, code, reason) from failure
+        raise _ending(command, code, reason) from failure
     except ZooKeeperRefused as failure:
         reason = str(failure)
         forbidden = Refusal.NO_RIGHTS.value in reason or "ha.zookeeper.auth" in reason
         code = Code.ACCESS_DENIED if forbidden else Code.ZOOKEEPER_REFUSED
-        raise _ended(command, code, reason) from failure
+        raise _ending(command, code, reason) from failure
     except BadNotice as failure:
-        raise _ended(command, Code.BAD_NOTICE, str(failure)) from failure
+        raise _ending(command, Code.BAD_NOTICE, str(failure)) from failure
 
 
 _HINTS: Final = {
@@ -79,6 +79,6 @@ _OUTCOMES: Final = {
 }
 
 
-def _ended(command: str, code: Code, found: str) -> Ended:
+def _ending(command: str, code: Code, found: str) -> Ended:
     outcome = _OUTCOMES.get(code, CommandOutcome.REFUSED)
     return Ended(Ending(command, outcome, code, found, hint=_HINTS[code]))

@@ -49,7 +49,7 @@ async def held_by_all(
     look = Look(seconds)
     asked = [*_daemons(configuration), *(_Asked(f"page {page}", page) for page in also)]
     try:
-        return tuple(await asyncio.gather(*(_held(look, one) for one in asked)))
+        return tuple(await asyncio.gather(*(_ask_daemon(look, one) for one in asked)))
     finally:
         look.end()
 
@@ -70,7 +70,7 @@ def _daemons(configuration: Configuration) -> Iterator[_Asked]:
     yield from journals.values()
 
 
-async def _held(look: Look, asked: _Asked) -> Held:
+async def _ask_daemon(look: Look, asked: _Asked) -> Held:
     try:
         address = asked.page
         if address is None:

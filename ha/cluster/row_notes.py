@@ -15,7 +15,7 @@ LATE_LOOP_SECONDS = 0.5
 def notices(view: ClusterView) -> Iterator[str]:
     """Yield pauses, drains, what blocks a failover, what is not obeyed; each with what to do."""
     yield from in_force(view)
-    yield from _blocked(view)
+    yield from _blocker_notes(view)
     yield from warnings(view)
 
 
@@ -27,7 +27,7 @@ def in_force(view: ClusterView) -> Iterator[str]:
         yield f"{name} is drained {until(one)}  → nnha drain {name} --end"
 
 
-def _blocked(view: ClusterView) -> Iterator[str]:
+def _blocker_notes(view: ClusterView) -> Iterator[str]:
     if view.automatic_failover and view.active is not None and view.pause is None:
         known = readiness(view) is Readiness.BLOCKED
         what = "failover is blocked" if known else "whether a failover is possible is not known"

@@ -86,7 +86,7 @@ async def _znodes(
             ),
             store.read_history(session, settings, NEWEST),
         )
-        doubted = await _not_obeyed(session, settings, drains)
+        doubted = await _reasons_not_obeyed(session, settings, drains)
         granted = session.timeout_seconds
     if not exists:
         because = f"{settings.scope} is not formatted; nnha zkfc --format-zk"
@@ -102,7 +102,7 @@ async def _znodes(
     )
 
 
-async def _not_obeyed(
+async def _reasons_not_obeyed(
     session: Session, settings: ZooKeeperSettings, drains: Collection[str]
 ) -> Mapping[str, str]:
     """Return why ZKFCs do not obey the pause or a drain, by ``NnhaPause`` and the NameNode's id."""

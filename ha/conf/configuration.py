@@ -61,8 +61,9 @@ class Configuration:
             expanded = self._expand(text)
             return key.parse(expanded)
         except (BadValue, ExpansionFailed) as error:
+            shown = _format_value(name, text)
             raise ConfigurationError(
-                f"{origin}: {name} is {_shown(name, text)}, but it {_without(name, text, error)}."
+                f"{origin}: {name} is {shown}, but it {_without(name, text, error)}."
             ) from error
 
     def require(
@@ -102,7 +103,7 @@ class Configuration:
         try:
             return self._expand(setting.value)
         except ExpansionFailed as error:
-            shown = _shown(name, setting.value)
+            shown = _format_value(name, setting.value)
             raise ConfigurationError(
                 f"{setting.origin}: {name} is {shown}, but it {error}."
             ) from error
@@ -110,7 +111,7 @@ class Configuration:
     def with_overrides(self, overrides: Sequence[str]) -> "Configuration":
         """Return a copy with ``key=value`` texts on top; they beat even final values."""
         added = [_override(text) for text in overrides]
-        return _checked([*self.settings.values(), *added], self.environment, self.warnings)
+        return _merge([*self.settings.values(), *added], self.environment, self.warnings)
 
     def scoped(self, nameservice: str, namenode: str | None) -> "Configuration":
         """Return a copy as that node uses it: its suffixed keys under their generic names.
@@ -140,7 +141,7 @@ class Configuration:
         names = _names(key, nameservice, namenode)
         return next((self.settings[name] for name in names if name in self.settings), None)
 
-    def _unexpanded(self, name: str) -> str | None:
+    def _raw_value(self, name: str) -> str | None:
         name = RENAMED.get(name, name)
         if name in self.settings:
             return self.settings[name].value
@@ -159,7 +160,7 @@ class Configuration:
 
                 return tempfile.gettempdir()
             case _:
-                return self._unexpanded(name)
+                return self._raw_value(name)
 
     def _expand(self, text: str) -> str:
         return expand(text, self._lookup, self.environment)
@@ -195,7 +196,7 @@ def load_configuration(
             f"configuration with --conf-dir or {CONF_DIR_VARIABLE}."
         )
     settings = [setting for path in paths for setting in read_settings(path)]
-    found = _checked([*settings, *(_override(text) for text in overrides)], variables)
+    found = _merge([*settings, *(_override(text) for text in overrides)], variables)
     again = partial(load_configuration, folder, overrides, environment=variables)
     return replace(found, again=again, folder=folder)
 
@@ -214,7 +215,7 @@ def _has_folder(variables: Mapping[str, str]) -> bool:
     return bool(variables.get(CONF_DIR_VARIABLE))
 
 
-def _checked(
+def _merge(
     settings: Iterable[Setting], environment: Mapping[str, str], earlier: tuple[str, ...] = ()
 ) -> Configuration:
     merged: dict[str, Setting] = {}
@@ -245,7 +246,7 @@ def nodes_of(configuration: Configuration) -> dict[str, tuple[str, ...]]:
     return {name: words(configuration.raw(f"{NAMENODES.name}.{name}") or "") for name in names}
 
 
-def _shown(name: str, text: str) -> str:
+def _format_value(name: str, text: str) -> str:
     shown = shown_value(name, text)
     return repr(shown if len(shown) <= _SHOWN_CHARACTERS else shown[:_SHOWN_CHARACTERS] + "...")
 

@@ -97,7 +97,7 @@ class PlainLoop(asyncio.SelectorEventLoop):
         port: int | None = None,
         **options: Any,  # noqa: ANN401 - they are handed on
     ) -> tuple[Any, Any]:
-        """Connect as asyncio does, over a socket of ``_connected`` where there is a host."""
+        """Connect as asyncio does, over a socket of ``_connect`` where there is a host."""
         options = await _with_socket(self, host, port, options)
         try:
             return await super().create_connection(protocol_factory, **options)
@@ -155,10 +155,10 @@ async def _with_socket(
         raise OverflowError(f"a port is at most {MOST_PORT}, and not {port}")
     if options.get("ssl"):
         options = {"server_hostname": host} | options
-    return options | {"sock": await _connected(loop, host, port)}
+    return options | {"sock": await _connect(loop, host, port)}
 
 
-async def _connected(loop: asyncio.AbstractEventLoop, host: str, port: int | None) -> socket.socket:
+async def _connect(loop: asyncio.AbstractEventLoop, host: str, port: int | None) -> socket.socket:
     """Connect to the first address of a host that accepts.
 
     Raises OSError; where all addresses fail in one way it is of that kind, so that a refusal of

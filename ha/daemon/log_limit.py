@@ -79,7 +79,7 @@ class LineLimit:
             return event
         limits: tuple[tuple[Hashable, int], ...] = ()
         if (caller := caller_in(event)) is not None:
-            caller = self._known(caller)
+            caller = self._key_of(caller)
             limits = (((caller, name), CALLERS_LINES_A_MINUTE), ((caller,), LINES_OF_A_CALLER))
         elif event["level"] == "warning":
             limits = (((name,), WARNINGS_A_MINUTE),)
@@ -100,7 +100,7 @@ class LineLimit:
         for name, lines in dropped.items():
             log.warning("log.lines_dropped", of=name, lines=lines, seconds=seconds)
 
-    def _known(self, caller: Hashable) -> Hashable:
+    def _key_of(self, caller: Hashable) -> Hashable:
         self.say()
         with self._lock:
             if len(self._callers) < MOST_CALLERS:

@@ -48,7 +48,7 @@ def configure_logging(
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt=_TIMESTAMP, utc=True, key="timestamp"),
-        _named(process),
+        _name_process(process),
     ]
     renderer: structlog.typing.Processor = (
         structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
@@ -93,7 +93,7 @@ def _in_order(
     return {name: event[name] for name in _FIRST if name in event} | dict(event)
 
 
-def _named(process: str) -> structlog.typing.Processor:
+def _name_process(process: str) -> structlog.typing.Processor:
     def add(
         _logger: object, _method: str, event: MutableMapping[str, Any]
     ) -> MutableMapping[str, Any]:

@@ -84,7 +84,7 @@ class PeekingListener:
         )
         try:
             for family, _, _, _, address in dict.fromkeys(found):
-                self._sockets.append(_bound(family, address, backlog))
+                self._sockets.append(_bind(family, address, backlog))
         except OSError:
             self._close_sockets()
             raise
@@ -157,7 +157,7 @@ class PeekingListener:
     def _said(self, connection: socket.socket) -> None:
         """Open a connection if it has said enough; close it if it has ended."""
         try:
-            missing, secure = _peeked(connection)
+            missing, secure = _peek(connection)
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
@@ -247,7 +247,7 @@ class PeekingListener:
             watch(self._tls, leaf, transport, self._loop)
 
 
-def _peeked(connection: socket.socket) -> tuple[int, bool]:
+def _peek(connection: socket.socket) -> tuple[int, bool]:
     """Return how many bytes it must have before it can be opened, 0 if it can; and if it is TLS.
 
     Raises:
@@ -282,7 +282,7 @@ def watch(
     tls.connections.add(leaf, close, ends.is_closing, busy)
 
 
-def _bound(family: int, address: Any, backlog: int) -> socket.socket:  # noqa: ANN401 - its own shape
+def _bind(family: int, address: Any, backlog: int) -> socket.socket:  # noqa: ANN401 - its own shape
     listener = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

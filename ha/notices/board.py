@@ -160,7 +160,7 @@ class Board:
         except ZooKeeperRefused as failure:
             self._complain("member", str(failure))
             shown = False
-        read = await self._tried("notices", self._read(session))
+        read = await self._try("notices", self._read(session))
         if read is None:
             return RETRY_SECONDS
         notices, wait_seconds = read
@@ -179,7 +179,7 @@ class Board:
             self._tell(notices)
         return wait_seconds if shown else RETRY_SECONDS
 
-    async def _tried(self, what: str, work: Awaitable[T]) -> T | None:
+    async def _try(self, what: str, work: Awaitable[T]) -> T | None:
         try:
             done = await work
         except (ZooKeeperUnavailable, ZooKeeperRefused) as failure:
@@ -303,7 +303,7 @@ class Board:
             self._one(session, own_drain, decode_drain),
             self._members(session),
             self._holder(session),
-            self._doubted(session, own_drain),
+            self._find_untrusted(session, own_drain),
         )
         # A stranger's must not stop failover; the lock and others' members are respected.
         pause = None if doubted.keys() & {settings.scope, pause_path(settings)} else pause
@@ -325,7 +325,7 @@ class Board:
         )
         return notices, min(self._poll_seconds, pause_wait, drain_wait)
 
-    async def _doubted(self, session: Session, own_drain: str) -> Mapping[str, str]:
+    async def _find_untrusted(self, session: Session, own_drain: str) -> Mapping[str, str]:
         """Return why strangers could have written what steers the election, by path."""
         member = f"{members_path(self._settings)}/{self._namenode}" if self._shown else ""
         paths = (*steering_paths(self._settings), own_drain)

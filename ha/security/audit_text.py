@@ -60,14 +60,14 @@ def escaped(text: str) -> str:
     """Return one line without control characters, whatever was in it."""
     if text.isprintable() and "\\" not in text:
         return text
-    return "".join(map(_shown, text))
+    return "".join(map(_escape_character, text))
 
 
-def _said(text: str) -> str:
+def _cut_and_escape(text: str) -> str:
     return escaped(text[:MAX_CHARACTERS])
 
 
-def _shown(character: str) -> str:
+def _escape_character(character: str) -> str:
     if character in _SHORT:
         return _SHORT[character]
     if character.isprintable():
@@ -102,7 +102,7 @@ def hadoop_line(entry: Entry, stamp: str) -> str:
     pairs |= {"outcome": entry.outcome.value} if told else {}
     pairs |= {"reason": entry.reason} if entry.reason else {}
     pairs |= {"alike": str(entry.alike)} if entry.alike else {}
-    shown = "\t".join(f"{name}={_said(value)}" for name, value in pairs.items())
+    shown = "\t".join(f"{name}={_cut_and_escape(value)}" for name, value in pairs.items())
     return f"{stamp} INFO FSNamesystem.audit: {shown}"
 
 
@@ -110,21 +110,21 @@ def fields(entry: Entry) -> Mapping[str, object]:
     """Return the fields of a JSON line."""
     caller = entry.caller
     certified = {"certificate": str(caller)} if caller.certified else {}
-    certified |= {"ugi": _said(caller.in_full)} if caller.principal else {}
+    certified |= {"ugi": _cut_and_escape(caller.in_full)} if caller.principal else {}
     return {
         "allowed": entry.allowed,
         "outcome": entry.outcome.value,
-        "user": _said(caller.name) or None,
+        "user": _cut_and_escape(caller.name) or None,
         "uid": caller.uid,
         "method": caller.method.value,
         "roles": [role.value for role in Role if role in caller.roles],
         "address": caller.address,
         "proto": entry.proto,
-        "face": _said(entry.face),
-        "action": _said(entry.action),
+        "face": _cut_and_escape(entry.face),
+        "action": _cut_and_escape(entry.action),
         "target": entry.target,
-        "reason": _said(entry.reason) or None,
-        "context": _said(entry.context) or None,
+        "reason": _cut_and_escape(entry.reason) or None,
+        "context": _cut_and_escape(entry.context) or None,
         "alike": entry.alike,
         **certified,
     }

@@ -137,7 +137,7 @@ def issue(authority: Pair, wish: CertificateRequest, now: datetime) -> Pair:
     """
     key = new_key()
     public = _private(key).public_key()
-    return Pair(_signed(authority, wish, public, now), key)
+    return Pair(_sign(authority, wish, public, now), key)
 
 
 def request(key: bytes) -> bytes:
@@ -161,7 +161,7 @@ def sign(authority: Pair, asked: bytes, wish: CertificateRequest, now: datetime)
         raise BadCertificate("whoever made this request does not have its key")
     if not isinstance(public, ec.EllipticCurvePublicKey) or public.curve.name != "secp256r1":
         raise BadCertificate("its key is not ECDSA on P-256: nnha security request makes one")
-    return _signed(authority, wish, public, now)
+    return _sign(authority, wish, public, now)
 
 
 def parse(data: bytes) -> Leaf:
@@ -255,7 +255,7 @@ def for_browser(pair: Pair, bundle: bytes, password: str) -> bytes:
     )  # fmt: skip
 
 
-def _signed(
+def _sign(
     authority: Pair, wish: CertificateRequest, public: ec.EllipticCurvePublicKey, now: datetime
 ) -> bytes:
     issuer, key = _load(authority.certificate), _private(authority.key)

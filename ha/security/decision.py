@@ -92,16 +92,13 @@ def decide(policy: Policy, caller: Caller, action: Action) -> Allowed | Denied:
     as_client = policy.mode is Mode.PERMISSIVE or Role.CLIENT in right.roles
     if as_client and _let_in(policy, caller, action.face):
         return Allowed(right.audited, unproven=True)
-    needed = f"{action.name} is for {_listed(right.roles)}"
+    needed = f"{action.name} is for {_join_roles(right.roles)}"
     if not caller.proven:
         return Denied(f"{needed}; {_unproven(policy, caller)}", unproven=True)
     if caller.method is Method.TLS:
         return Denied(f"{needed}; the caller is {caller}")
-    if caller.principal:
-        return Denied(f"{needed}; the caller is {caller}, whose role is {_listed(caller.roles)}")
-    return Denied(
-        f"{needed}; the caller is {caller}, whose role is {_listed(caller.roles)}. {_how(policy)}"
-    )
+    why = f"{needed}; the caller is {caller}, whose role is {_join_roles(caller.roles)}"
+    return Denied(why if caller.principal else f"{why}. {_how(policy)}")
 
 
 def claim(
@@ -206,5 +203,5 @@ def _how(policy: Policy) -> str:
     return f"On this machine root{own} may do it"
 
 
-def _listed(roles: frozenset[Role]) -> str:
+def _join_roles(roles: frozenset[Role]) -> str:
     return ", ".join(role for role in Role if role in roles) or "none"

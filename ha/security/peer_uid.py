@@ -133,7 +133,7 @@ def asked_of_netlink(peer: End, own: End) -> int | None:
 def asked_of_proc(peer: End, own: End, proc: Path = Path("/proc/net")) -> int | None:
     """Find the owner of the socket ``peer`` in the kernel's list of all connections."""
     source, target = ipaddress.ip_address(peer.host), ipaddress.ip_address(own.host)
-    for name, shown in _shown(source, target):
+    for name, shown in _table_entries(source, target):
         wanted = (f"{shown[0]}:{peer.port:04X}", f"{shown[1]}:{own.port:04X}")
         with suppress(OSError), (proc / name).open() as lines:
             for line in lines:
@@ -146,7 +146,7 @@ def asked_of_proc(peer: End, own: End, proc: Path = Path("/proc/net")) -> int | 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-def _shown(source: _Address, target: _Address) -> Iterator[tuple[str, tuple[str, str]]]:
+def _table_entries(source: _Address, target: _Address) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield the lists in which such a connection can stand, and its addresses in their form."""
     if source.version == 4 and target.version == 4:
         yield "tcp", (_words(source.packed), _words(target.packed))

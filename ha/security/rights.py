@@ -56,7 +56,7 @@ def _may(*roles: Role) -> Right:
     return Right(frozenset(roles))
 
 
-def _audited(*roles: Role) -> Right:
+def _with_audit(*roles: Role) -> Right:
     return Right(frozenset(roles), audited=True)
 
 
@@ -71,7 +71,7 @@ def _each_page(paths: str, right: Right) -> dict[str, Right]:
 _LOOKS: Final = _may(NN, JN, ZKFC, ADMIN, OPERATOR, CHECKPOINTER)
 _READS: Final = _may(NN, JN, ADMIN, CHECKPOINTER)
 _WRITES: Final = _may(NN)
-_UPGRADES: Final = _audited(NN, ADMIN)
+_UPGRADES: Final = _with_audit(NN, ADMIN)
 _OPEN: Final = Right(frozenset(), open=Open.TO_ALL)
 
 _CLIENT_CALLS: Final = """
@@ -99,24 +99,25 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
         # Within a user's permissions, which the handlers check.  No daemon's certificate opens it:
         # a thief of one could name any user.
         **_each(_CLIENT_CALLS, _may(CLIENT, ADMIN)),
-        **_each("finalizeUpgrade metaSave saveNamespace", _audited(CLIENT, ADMIN)),
-        "rollEdits": _audited(CLIENT, ADMIN, CHECKPOINTER),
-        **_each("refreshNodes setBalancerBandwidth", _audited(CLIENT, ADMIN)),
+        **_each("finalizeUpgrade metaSave saveNamespace", _with_audit(CLIENT, ADMIN)),
+        "rollEdits": _with_audit(CLIENT, ADMIN, CHECKPOINTER),
+        **_each("refreshNodes setBalancerBandwidth", _with_audit(CLIENT, ADMIN)),
     },
     REFRESH_USER_MAPPINGS: _each(
-        "refreshUserToGroupsMappings refreshSuperUserGroupsConfiguration", _audited(CLIENT, ADMIN)
+        "refreshUserToGroupsMappings refreshSuperUserGroupsConfiguration",
+        _with_audit(CLIENT, ADMIN),
     ),
-    REFRESH_AUTHORIZATION_POLICY: {"refreshServiceAcl": _audited(CLIENT, ADMIN)},
+    REFRESH_AUTHORIZATION_POLICY: {"refreshServiceAcl": _with_audit(CLIENT, ADMIN)},
     "HAServiceProtocol": {
         "getServiceStatus": _may(ZKFC, NN, ADMIN, OPERATOR, CHECKPOINTER),
         "monitorHealth": _may(ZKFC, NN, ADMIN, OPERATOR),
-        "transitionToActive": _audited(ZKFC, ADMIN),
-        "transitionToStandby": _audited(ZKFC, ADMIN),
-        "transitionToObserver": _audited(ADMIN),
+        "transitionToActive": _with_audit(ZKFC, ADMIN),
+        "transitionToStandby": _with_audit(ZKFC, ADMIN),
+        "transitionToObserver": _with_audit(ADMIN),
     },
     "ZKFCProtocol": {
-        "cedeActive": _audited(ZKFC, ADMIN),
-        "gracefulFailover": _audited(ZKFC, ADMIN),
+        "cedeActive": _with_audit(ZKFC, ADMIN),
+        "gracefulFailover": _with_audit(ZKFC, ADMIN),
     },
     "JournalWitness": {"writerSilence": _may(ZKFC, ADMIN, OPERATOR)},
     NAMENODE_PROTOCOL: {
@@ -142,12 +143,12 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
         **_each("getDatanodeInfo getBalancerBandwidth", _may(ADMIN, OPERATOR, NN)),
         **_each(
             "triggerBlockReport evictWriters shutdownDatanode startReconfiguration",
-            _audited(ADMIN),
+            _with_audit(ADMIN),
         ),
         **_each("getReconfigurationStatus listReconfigurableProperties", _may(ADMIN)),
     },
     RECONFIGURATION: {
-        "startReconfiguration": _audited(CLIENT, ADMIN),
+        "startReconfiguration": _with_audit(CLIENT, ADMIN),
         **_each("getReconfigurationStatus listReconfigurableProperties", _may(CLIENT, ADMIN)),
     },
     "QJournalProtocol": {
@@ -157,11 +158,11 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
             "journal heartbeat startLogSegment finalizeLogSegment prepareRecovery acceptRecovery",
             _WRITES,
         ),
-        **_each("newEpoch purgeLogs", _audited(NN)),
-        "format": _audited(NN, ADMIN),
-        "format force": _audited(ADMIN),
+        **_each("newEpoch purgeLogs", _with_audit(NN)),
+        "format": _with_audit(NN, ADMIN),
+        "format force": _with_audit(ADMIN),
         **_each("doPreUpgrade doUpgrade doFinalize", _UPGRADES),
-        **_each("doRollback discardSegments", _audited(ADMIN)),
+        **_each("doRollback discardSegments", _with_audit(ADMIN)),
     },
     "InterQJournalProtocol": _each("getEditLogManifestFromJournal getStorageInfo", _READS),
     JOURNALNODE: {
@@ -175,13 +176,13 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
             "ResumeSegment CatchUp",
             _WRITES,
         ),
-        **_each("NewEpoch PurgeLogs", _audited(NN)),
-        "Format": _audited(NN, ADMIN),
-        "Format force": _audited(ADMIN),
+        **_each("NewEpoch PurgeLogs", _with_audit(NN)),
+        "Format": _with_audit(NN, ADMIN),
+        "Format force": _with_audit(ADMIN),
         # A writer admits a learner by itself, and an administrator by hand.
-        "Admit": _audited(NN, ADMIN),
+        "Admit": _with_audit(NN, ADMIN),
         **_each("PreUpgrade Upgrade FinalizeUpgrade", _UPGRADES),
-        **_each("RollBack DiscardSegments", _audited(ADMIN)),
+        **_each("RollBack DiscardSegments", _with_audit(ADMIN)),
     },
     HTTP: {
         **{
@@ -207,7 +208,7 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
         "GET /fsck": _may(CLIENT, ADMIN),
         **_each_page("/blocks /block/{block} /file", _may(OPERATOR, ADMIN)),  # names of files
         "GET /imagetransfer": _may(NN, CHECKPOINTER, ADMIN),
-        "PUT /imagetransfer": _audited(NN, CHECKPOINTER),
+        "PUT /imagetransfer": _with_audit(NN, CHECKPOINTER),
         "GET /getJournal": _may(NN, JN, CHECKPOINTER, ADMIN),
         **{f"{method} {WEBHDFS}": _OPEN for method in ("GET", "PUT", "POST", "DELETE")},
     },

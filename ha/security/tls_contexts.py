@@ -30,7 +30,7 @@ def server_context(pair: Pair, authorities: bytes, *, demanding: bool) -> ssl.SS
     context.verify_mode = ssl.CERT_REQUIRED if demanding else ssl.CERT_OPTIONAL
     # A client that resumes a session shows no certificate, and would outlive a revocation.
     context.num_tickets = 0
-    return _filled(context, pair, authorities)
+    return _fill(context, pair, authorities)
 
 
 def client_context(pair: Pair, authorities: bytes) -> ssl.SSLContext:
@@ -39,10 +39,10 @@ def client_context(pair: Pair, authorities: bytes) -> ssl.SSLContext:
     context.sslobject_class = _CheckedEnd
     # Only gRPC's servers take it up: so a client knows what it has before it. The others ignore it.
     context.set_alpn_protocols([GRPC_PROTOCOL])
-    return _filled(context, pair, authorities)
+    return _fill(context, pair, authorities)
 
 
-def _filled(context: ssl.SSLContext, pair: Pair, authorities: bytes) -> ssl.SSLContext:
+def _fill(context: ssl.SSLContext, pair: Pair, authorities: bytes) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_COMPRESSION
     context.load_verify_locations(cadata=authorities.decode("ascii"))

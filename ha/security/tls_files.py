@@ -84,7 +84,7 @@ class TlsFiles:
         self._folder = folder
         self._check_seconds = check_seconds
         self._clock = clock
-        self._stamp = self._looked()
+        self._stamp = self._stamp_files()
         try:
             self._material = _read(folder)
         except (OSError, certificates.BadCertificate, BadName, ssl.SSLError) as failure:
@@ -255,7 +255,7 @@ class TlsFiles:
 
     def look(self) -> bool:
         """Look now, and close the connections of whoever counts no more; whether it changed."""
-        stamp = self._looked()
+        stamp = self._stamp_files()
         changed = stamp != self._stamp and self._reload(stamp)
         if changed or not self._invalid:
             self._say_if_invalid()
@@ -310,7 +310,7 @@ class TlsFiles:
         )  # fmt: skip
         return True
 
-    def _looked(self) -> Stamp:
+    def _stamp_files(self) -> Stamp:
         return tuple(_stamp(self._folder / name) for name in _FILES)
 
     def _show(self) -> None:

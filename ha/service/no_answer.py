@@ -42,14 +42,14 @@ def why_no_answer(failure: ServiceUnreachable) -> NoAnswer:
         case MalformedFrame():
             return NoAnswer.UNUSABLE
         case ConnectFailed(__cause__=OSError() as cause):
-            return _not_connected(cause)
+            return _classify_failure(cause)
         case ConnectFailed():
             return NoAnswer.NOT_ASKED
         case _:
             return NoAnswer.BROKEN
 
 
-def _not_connected(failure: OSError) -> NoAnswer:
+def _classify_failure(failure: OSError) -> NoAnswer:
     match failure:
         case TimeoutError():
             return NoAnswer.LATE

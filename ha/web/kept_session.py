@@ -54,12 +54,12 @@ class KeptSession:
         self._let_go()
         stack = AsyncExitStack()
         session = await stack.enter_async_context(
-            connected(settings, deadline_seconds=deadline_seconds, open_session=self._made)
+            connected(settings, deadline_seconds=deadline_seconds, open_session=self._make_session)
         )
         self._stack, self._session = stack, session
         return session
 
-    def _made(
+    def _make_session(
         self,
         settings: ZooKeeperSettings,
         on_state: OnState,
@@ -93,14 +93,14 @@ class KeptConnections:
         """Return the answer; connect again to a server that has gone since the last one."""
         if (kept := self._idle.pop(server, None)) is not None:
             try:
-                return await self._asked(server, *kept, question)
+                return await self._ask(server, *kept, question)
             except TimeoutError:
                 raise
             except _GONE:
                 pass  # a new connection shows whether it is there, and why not
         stack = AsyncExitStack()
         connection = await stack.enter_async_context(opened())
-        return await self._asked(server, stack, connection, question)
+        return await self._ask(server, stack, connection, question)
 
     async def close(self) -> None:
         """Hang up on every daemon."""
@@ -108,7 +108,7 @@ class KeptConnections:
             _, (stack, _) = self._idle.popitem()
             await stack.aclose()
 
-    async def _asked(
+    async def _ask(
         self,
         server: Hashable,
         stack: AsyncExitStack,

@@ -91,7 +91,7 @@ def last_hour(changes: Sequence[HealthChange], now: datetime) -> Drawing:
         x, end = (round(WIDTH * ((moment - begin) / HOUR)) for moment in (since, ends))
         x = min(x, WIDTH - LEAST_WIDTH)
         width = max(LEAST_WIDTH, end - x)
-        bars.append(Bar(x, width, kind, _told(change, at), height=HEIGHTS.get(kind, HEIGHT)))
+        bars.append(Bar(x, width, kind, _describe(change, at), height=HEIGHTS.get(kind, HEIGHT)))
         ends = since
     ill = [bar.words for bar in bars if bar.kind != "healthy"]
     if not bars:
@@ -107,7 +107,7 @@ def _health_kind(health: str) -> str:
     return health if health in ("healthy", "initializing") else "ill"
 
 
-def _told(change: HealthChange, at: datetime) -> str:
+def _describe(change: HealthChange, at: datetime) -> str:
     reason = f" ({change.reason})" if change.reason else ""
     return f"{change.health.replace('_', ' ')} since {at:%H:%M:%S} UTC{reason}"
 

@@ -68,7 +68,7 @@ class ClusterPoller:
         loop = asyncio.get_running_loop()
         if self._newest is not None and loop.time() - self._newest.at < FRESH_SECONDS:
             return self._newest
-        return await asyncio.shield(self._begun())
+        return await asyncio.shield(self._begin_look())
 
     async def newer_than(self, number: int) -> Seen:
         """Return the newest look, once there is one after that; only within ``watching``."""
@@ -105,7 +105,7 @@ class ClusterPoller:
         while True:
             began = loop.time()
             try:
-                seen = await asyncio.shield(self._begun())
+                seen = await asyncio.shield(self._begin_look())
             except Exception:
                 # An unforeseen error costs one look; the page shows how old the last one is.
                 log.exception("web.look_failed")
@@ -130,7 +130,7 @@ class ClusterPoller:
             pass
         self._hurry.clear()
 
-    def _begun(self) -> asyncio.Task[Seen]:
+    def _begin_look(self) -> asyncio.Task[Seen]:
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._one_look(), name="look at the cluster")
         return self._looking

@@ -91,9 +91,9 @@ class Site:
             "/api/v1/events": self._status_events,
             **{f"/{name}": self._asset for name in ASSETS},
         }
-        return [web.get(path, self._guarded(handler)) for path, handler in handlers.items()]
+        return [web.get(path, self._guard(handler)) for path, handler in handlers.items()]
 
-    def _guarded(self, handler: Handler) -> Handler:
+    def _guard(self, handler: Handler) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
             if not may_be_asked(request.headers.get("Host"), self._hosts):
                 REFUSED.labels(Refusal.NAME.value).inc()

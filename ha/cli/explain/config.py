@@ -162,7 +162,7 @@ def explain(
     where = {"nameservice": nameservice, "namenode": namenode}
     if found is None:
         found, where = _before_suffix(configuration, key) or (None, where)
-    if found is None and (reason := _why_not_used(configuration, key)):
+    if found is None and (reason := _reason_unused(configuration, key)):
         held = configuration.settings.get(key)
         rows = [("set by", str(held.origin) if held else "(not set)")]
         _print(output, key, f"known to Hadoop, not used by nnha, because {reason}", rows)
@@ -191,7 +191,7 @@ def _effect(
     because = configuration.where(key, **where)
     doors = list(_listeners(configuration, key, **where))
     if key in BIND_HOSTS and not configuration.is_set(key, **where) and doors:
-        shown, because = _chosen(key, shown, because, doors)
+        shown, because = _describe_listeners(key, shown, because, doors)
     listeners = [
         ("listens on", f"{door.address}{owner}: {door.why}")
         for owner, door in doors
@@ -245,7 +245,7 @@ def _introduction(key: Key[Any]) -> Rows:
     return [*refused, ("may be set as", _forms(key)), ("default", str(key.default or "(not set)"))]
 
 
-def _chosen(
+def _describe_listeners(
     key: Key[Any], shown: str, because: str, doors: Sequence[tuple[str, Door]]
 ) -> tuple[str, str]:
     """Return where the daemons of an address that is not set listen, and why."""
@@ -274,7 +274,7 @@ def _listeners(
                 yield from [] if door is None else [(f" of {one}", door)]
 
 
-def _why_not_used(configuration: Configuration, name: str) -> str | None:
+def _reason_unused(configuration: Configuration, name: str) -> str | None:
     base = split_suffix(name, nodes_of(configuration))[0]
     return reason_not_used(name) or reason_not_used(base)
 

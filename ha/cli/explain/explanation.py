@@ -189,7 +189,7 @@ def _why(view: ClusterView, active: NameNodeRow, elected: HistoryEntry | None) -
     elif elected is None or elected.record is None:
         yield "it won the election; the history does not tell how"
     else:
-        yield _told(view, elected.number, elected.record)
+        yield _describe_failover(view, elected.number, elected.record)
     zkfc = view.zkfc(active.namenode)
     if view.lock.holder not in (None, active.namenode):
         yield f"it says so itself, although {view.lock.holder} holds the lock in ZooKeeper"
@@ -199,7 +199,7 @@ def _why(view: ClusterView, active: NameNodeRow, elected: HistoryEntry | None) -
         yield "its ZKFC holds the lock in ZooKeeper"
 
 
-def _told(view: ClusterView, number: int, record: FailoverRecord) -> str:
+def _describe_failover(view: ClusterView, number: int, record: FailoverRecord) -> str:
     after = f" after {record.previous}" if record.previous else ""
     return (
         f"{record.cause} (history {number}: {record.kind.value}{after}, in {span(record.seconds)}, "

@@ -63,24 +63,24 @@ class HandOver:
     async def switch(self, *, reason: str = "") -> Ending:
         """Have the active step back for the target, and return how it ended."""
         try:
-            limit = min(CONNECT_SECONDS, self._left())
+            limit = min(CONNECT_SECONDS, self._seconds_left())
             client = await ZkfcClient.open(self._target.zkfc, deadline_seconds=limit)
         except errors.ServiceError as failure:
-            return self._not_reached(failure)
+            return self._report_unreachable(failure)
         try:
-            await client.graceful_failover(deadline_seconds=self._left(), reason=reason)
+            await client.graceful_failover(deadline_seconds=self._seconds_left(), reason=reason)
         except errors.AccessDenied as failure:
-            return self._denied(failure)
+            return self._report_denied(failure)
         except errors.ServiceUnreachable as failure:
             told, more = f"stopped answering ({failure});", "; the hand-over may still happen"
-            return await self._unless_seen(told, more)
+            return await self._conclude(told, more)
         except errors.ServiceRefused as failure:
             if str(failure).startswith(errors.NO_ZOOKEEPER_TO_ASK):
-                return await self._not_begun(str(failure))
+                return await self._report_not_begun(str(failure))
             return await self._after_refusal(str(failure))
         finally:
             await client.close()
-        return await self._unless_seen("says that it is done, but")
+        return await self._conclude("says that it is done, but")
 
     async def without_active(self) -> Ending:
         """Fail over without an active: the others leave the election, and the target joins it."""
@@ -90,9 +90,9 @@ class HandOver:
             try:
                 await self._ask_to_cede(self._target.zkfc, 0.0)
             except errors.AccessDenied as failure:
-                return self._denied(failure)
+                return self._report_denied(failure)
             except errors.ServiceError as failure:
-                return self._not_reached(failure)
+                return self._report_unreachable(failure)
             states = await self._watch(lambda found: _active(found) is not None)
         finally:
             await asyncio.gather(*(self._cede(one, 0.0) for one in asked))
@@ -104,14 +104,14 @@ class HandOver:
             states,
             CommandOutcome.FAILED,
             Code.HAND_OVER_FAILED,
-            f"{self._plan.target} did not become active within {self._spent():.0f} s; "
+            f"{self._plan.target} did not become active within {self._seconds_spent():.0f} s; "
             f"{_in_words(states)}",
             "nnha explain; the ZKFC may still take over",
         )
 
     # -- what became of it -------------------------------------------------------------------------
 
-    async def _unless_seen(self, told: str, more: str = "") -> Ending:
+    async def _conclude(self, told: str, more: str = "") -> Ending:
         """Report the hand-over as done if the NameNodes show it, else as unknown."""
         states = await self._watch(lambda found: _active(found) == self._plan.target)
         if _active(states) == self._plan.target:
@@ -133,7 +133,7 @@ class HandOver:
             "nnha explain",
         )
 
-    async def _not_begun(self, reason: str) -> Ending:
+    async def _report_not_begun(self, reason: str) -> Ending:
         """Report that nothing was begun: the ZKFC reads ZooKeeper before it asks for a cede."""
         states = await self._look()
         return self._ending(
@@ -146,10 +146,10 @@ class HandOver:
 
     def _done(self, states: "States") -> Ending:
         former = f" in place of {self._plan.active}" if self._plan.active else ""
-        message = f"{self._plan.target} is active{former}, after {self._spent():.2f} s"
+        message = f"{self._plan.target} is active{former}, after {self._seconds_spent():.2f} s"
         return self._ending(states, CommandOutcome.DONE, Code.DONE, message)
 
-    def _denied(self, failure: errors.ServiceError) -> Ending:
+    def _report_denied(self, failure: errors.ServiceError) -> Ending:
         return self._ending(
             {},
             CommandOutcome.UNAUTHORISED,
@@ -158,7 +158,7 @@ class HandOver:
             "run it as the user of the ZKFC, or add yours to dfs.cluster.administrators",
         )
 
-    def _not_reached(self, failure: errors.ServiceError) -> Ending:
+    def _report_unreachable(self, failure: errors.ServiceError) -> Ending:
         gone = isinstance(failure, errors.ServiceUnreachable) and failure.refused
         return self._ending(
             {},
@@ -182,7 +182,7 @@ class HandOver:
             target=self._plan.target,
             active_before=self._plan.active,
             active_now=_active(states) if states else self._plan.active,
-            seconds=round(self._spent(), 3),
+            seconds=round(self._seconds_spent(), 3),
         )
 
     # -- asking ------------------------------------------------------------------------------------
@@ -191,14 +191,14 @@ class HandOver:
     def _target(self) -> NameNodeAddress:
         return self._nodes[self._plan.target]
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         return max(0.1, self._deadline - _now())
 
-    def _spent(self) -> float:
+    def _seconds_spent(self) -> float:
         return _now() - self._began
 
     async def _ask_to_cede(self, address: HostPort, seconds: float) -> None:
-        limit = min(CONNECT_SECONDS, self._left())
+        limit = min(CONNECT_SECONDS, self._seconds_left())
         async with ZkfcClient.connected(address, deadline_seconds=limit) as client:
             await client.cede_active(round(seconds * 1000), deadline_seconds=CONNECT_SECONDS)
 

@@ -99,7 +99,7 @@ class _Change:
         if self._state()[0] is None:
             found = "the active NameNode is not known, or does not say which DataNodes there are"
             self._end(CommandOutcome.UNREACHABLE, Code.NO_ANSWER, found, "nnha status")
-        file, after = self._edited(until_ms)
+        file, after = self._edit_hosts(until_ms)
         asked = namenodes(self.place.configuration, self.place.nameservice)
         if after != (file.read_text() if file.exists() else ""):
             hosts = list(dict.fromkeys(one.rpc.host for one in asked))
@@ -142,7 +142,7 @@ class _Change:
             return f"adminState {_JSON_STATES[self.command]} for {self.host}"
         return f"{'no' if self.command == 'recommission' else 'a'} line {self.host}"
 
-    def _edited(self, until_ms: int | None) -> tuple[Path, str]:
+    def _edit_hosts(self, until_ms: int | None) -> tuple[Path, str]:
         """Return the hosts file, and what is to be in it."""
         conf = self.place.configuration
         combined = conf.get(keys.PROVIDER) == keys.JSON_HOSTS

@@ -114,7 +114,7 @@ def _run(
     if dry_run:
         place.end(_would_be_done(command, plan, view))
     if not yes and not _confirmed(place, command, plan, view):
-        place.end(_not_confirmed(command, plan))
+        place.end(_refuse_unconfirmed(command, plan))
     wait = patience_seconds(place.configuration) if wait_seconds is None else wait_seconds
 
     async def carry_out() -> Ending:
@@ -143,7 +143,7 @@ def _would_be_done(command: str, plan: HandoverPlan, view: ClusterView) -> Endin
     )
 
 
-def _not_confirmed(command: str, plan: HandoverPlan) -> Ending:
+def _refuse_unconfirmed(command: str, plan: HandoverPlan) -> Ending:
     return Ending(
         command,
         CommandOutcome.REFUSED,

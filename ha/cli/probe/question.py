@@ -58,7 +58,7 @@ def answer(question: Question, timeout_seconds: float = TIMEOUT_SECONDS) -> Prob
     A refused connection means that no process listens; silence proves nothing.
     """
     try:
-        said = _asked(question, time.monotonic() + timeout_seconds)
+        said = _ask(question, time.monotonic() + timeout_seconds)
     except ConnectionRefusedError:
         return ProbeResult(FAILED, f"down: nobody listens on {question.host}:{question.port}")
     except TimeoutError:
@@ -82,13 +82,13 @@ def judged(page: str, said: bytes) -> ProbeResult:
     return ProbeResult(UNREACHABLE, f"unknown: HTTP status {status}, which no daemon of nnha gives")
 
 
-def _asked(question: Question, deadline: float) -> bytes:
+def _ask(question: Question, deadline: float) -> bytes:
     host, port, page = question
-    with socket.create_connection((host, port), timeout=_left(deadline)) as connection:
+    with socket.create_connection((host, port), timeout=_seconds_left(deadline)) as connection:
         connection.sendall(f"GET /{page} HTTP/1.0\r\nHost: {host}:{port}\r\n\r\n".encode())
         said = b""
         while len(said) < MOST_BYTES:
-            connection.settimeout(_left(deadline))
+            connection.settimeout(_seconds_left(deadline))
             piece = connection.recv(MOST_BYTES)
             if not piece:
                 break
@@ -96,7 +96,7 @@ def _asked(question: Question, deadline: float) -> bytes:
     return said
 
 
-def _left(deadline: float) -> float:
+def _seconds_left(deadline: float) -> float:
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError

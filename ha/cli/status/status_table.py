@@ -45,7 +45,7 @@ class Screen:
 def as_text(view: ClusterView, *, width: int = 160, wide: bool = False) -> RenderableType:
     """Render the whole screen for ``width`` columns."""
     if view.is_silent:
-        return Group(*(Text(plain(line)) for line in _nothing_known(view)))
+        return Group(*(Text(plain(line)) for line in _no_answer_lines(view)))
     parts: list[RenderableType] = [*_headlines(view, wide=wide)]
     parts += [Text(f"! {plain(problem)}", style="bold red") for problem in _problems(view)]
     parts += [Text(f"* {plain(note)}", style="yellow") for note in row_notes.notices(view)]
@@ -62,7 +62,7 @@ def as_text(view: ClusterView, *, width: int = 160, wide: bool = False) -> Rende
     return Group(*parts)
 
 
-def _nothing_known(view: ClusterView) -> Iterator[str]:
+def _no_answer_lines(view: ClusterView) -> Iterator[str]:
     """Yield the lines of a look at which no process answered."""
     yield f"Cluster {view.nameservice}   UNKNOWN   {view.taken_at}"
     yield f"! {no_answer_message(view)}"
@@ -115,7 +115,7 @@ def _namenode_columns(view: ClusterView) -> Sequence[Column[NameNodeRow]]:
         Column("NODE", lambda row: row.namenode),
         Column("HOST", lambda row: plain(row.address), need=1),
         Column("STATE", lambda row: _state(row.error, row.state, marks.of_namenode(row))),
-        Column("WANTED", lambda row: _wanted(view, row), need=4),
+        Column("WANTED", lambda row: _format_wanted(view, row), need=4),
         Column("EPOCH", lambda row: _number(row.epoch), right=True, need=5),
         Column("LAST TXID", lambda row: _number(row.last_txid), right=True, need=2),
         Column("LAG", lambda row: _lag(view.lag(row)), right=True, need=3),
@@ -124,7 +124,7 @@ def _namenode_columns(view: ClusterView) -> Sequence[Column[NameNodeRow]]:
     )
 
 
-def _wanted(view: ClusterView, row: NameNodeRow) -> Text:
+def _format_wanted(view: ClusterView, row: NameNodeRow) -> Text:
     wanted = view.wanted(row) or _NOTHING
     differs = row.state is not None and wanted not in (_NOTHING, row.state)
     return Text(wanted, style="bold red" if differs else "")

@@ -271,7 +271,7 @@ class _Connection(asyncio.Protocol):
         # Until the last byte has gone: a client that never reads it must not keep page and
         # descriptor.
         self._abort_after(self._silence_seconds)
-        self._transport.write(_framed(answer, method))
+        self._transport.write(_encode_answer(answer, method))
         self._transport.close()
 
     def _plain_request(self, data: bytes) -> h11.Request | type[h11.NEED_DATA] | None:
@@ -349,7 +349,7 @@ def _in_ascii(received: bytes) -> bytes:
     return line + end + rest
 
 
-def _framed(answer: PageAnswer, method: str) -> bytes:
+def _encode_answer(answer: PageAnswer, method: str) -> bytes:
     body = b"" if method == "OPTIONS" else answer.body
     allow = f"Allow: {METHODS}\r\n" if method == "OPTIONS" or answer.status == NOT_ALLOWED else ""
     more = "".join(f"{name}: {value}\r\n" for name, value in answer.headers.items())

@@ -93,7 +93,7 @@ async def _get(
             raise ValueError(f"the answer is no HTTP: {unread[:80]!r}: {failure}") from failure
 
 
-async def _opened(
+async def _open(
     address: HostPort, secured: ssl.SSLContext | None
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     try:
@@ -109,7 +109,7 @@ async def _connected(
     address: HostPort, role: Role | None
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     try:
-        reader, writer = await _opened(address, context_for(role))
+        reader, writer = await _open(address, context_for(role))
     except OverflowError as failure:
         raise ValueError(f"{address} is no address: {failure}") from failure
     try:

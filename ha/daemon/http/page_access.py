@@ -85,7 +85,7 @@ class PageAccess:
             return None
         asks = self.proofs.takes_tickets and caller.method in (Method.SIMPLE, Method.PEER_UID)
         status = HTTPStatus.UNAUTHORIZED if denied.unproven or asks else HTTPStatus.FORBIDDEN
-        answer = self._refused(status, denied.reason, asked)
+        answer = self._refusal(status, denied.reason, asked)
         return replace(answer, headers={**answer.headers, **ASK}) if asks else answer
 
     def _lacks_ticket(self, caller: Caller) -> Denied | None:
@@ -98,7 +98,7 @@ class PageAccess:
         found = claim(self._access.policy, caller, caller.name, None, None, CLIENT_PROTOCOL)
         return found if isinstance(found, Denied) else None
 
-    def _refused(self, status: HTTPStatus, reason: str, asked: Headers) -> PageAnswer:
+    def _refusal(self, status: HTTPStatus, reason: str, asked: Headers) -> PageAnswer:
         if self._access is None or "text/html" not in asked.accept:
             return text_answer(f"{reason}\n", status)
         # Loaded here: most daemons are never looked at by a browser.

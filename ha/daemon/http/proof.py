@@ -89,10 +89,10 @@ class Proofs:
             return Proof(caller)
         encrypted = transport is not None and transport.get_extra_info("ssl_object") is not None
         try:
-            shown = await self._shown(access.web_way, caller, asked)
+            shown = await self._read_ticket(access.web_way, caller, asked)
             if shown is None:
                 return Proof(caller)
-            found = await _ticketed(access, access.web_way, caller, shown.name)
+            found = await _admit_ticket(access, access.web_way, caller, shown.name)
         except SaslFailure as failure:
             access.not_proven(caller, Method.KERBEROS, str(failure), "http")
             return Proof(caller, refused=failure.public)
@@ -106,7 +106,7 @@ class Proofs:
             found = replace(found, roles=found.roles & {Role.CLIENT})
         return Proof(found, headers)
 
-    async def _shown(self, way: "Way", caller: Caller, asked: Headers) -> Proven | None:
+    async def _read_ticket(self, way: "Way", caller: Caller, asked: Headers) -> Proven | None:
         """Return whose ticket a request shows; raise SaslFailure where it is none."""
         token = token_shown(asked.authorization)
         if token is None:
@@ -118,7 +118,7 @@ class Proofs:
         raise outcome if isinstance(outcome, SaslFailure) else SaslFailure("a second challenge")
 
 
-async def _ticketed(
+async def _admit_ticket(
     access: AccessControl, way: "Way", caller: Caller, principal: str
 ) -> Caller | Denied:
     """Return the caller as the holder of a ticket; raise SaslFailure where it has no short name."""

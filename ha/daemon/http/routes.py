@@ -34,12 +34,12 @@ async def serve(
     for path, page in pages.items():
         handler = _handler(page, path, access)
         application.add_routes([web.get(path, handler), web.options(path, handler)])
-    application.add_routes([_checked(route, access) for route in routes])
+    application.add_routes([_guard(route, access) for route in routes])
     if access.proofs.takes_tickets:
         paths = dict.fromkeys(route.path for route in routes)
         taken = {route.path for route in routes if route.method in ("OPTIONS", "*")}
-        options = [web.options(path, _allowed) for path in paths if path not in taken]
-        application.add_routes([_checked(route, access) for route in options])
+        options = [web.options(path, _answer_options) for path in paths if path not in taken]
+        application.add_routes([_guard(route, access) for route in options])
     application.on_response_prepare.append(_add_proof)
     runner = web.AppRunner(
         application,
@@ -52,7 +52,7 @@ async def serve(
     return runner
 
 
-async def _allowed(_: web.Request) -> web.Response:
+async def _answer_options(_: web.Request) -> web.Response:
     """Answer OPTIONS, with which Java's clients prove themselves before they ask."""
     return web.Response(headers={"Allow": METHODS})
 
@@ -78,7 +78,7 @@ def caller_of(access: AccessControl, request: web.Request) -> Caller:
     return connected(access, request.transport) if found is None else found
 
 
-def _checked(route: web.RouteDef, access: PageAccess) -> web.RouteDef:
+def _guard(route: web.RouteDef, access: PageAccess) -> web.RouteDef:
     """Return the same route for allowed callers only; no body is read from the others either."""
 
     def asking(ask: Callable[[web.Request], Awaitable[A]]) -> Callable[[web.Request], Awaitable[A]]:
@@ -99,10 +99,10 @@ def _checked(route: web.RouteDef, access: PageAccess) -> web.RouteDef:
     options = dict(route.kwargs)
     if options.get("expect_handler") is not None:
         options["expect_handler"] = asking(options["expect_handler"])
-    return web.RouteDef(route.method, route.path, asking(_told(route, access)), options)
+    return web.RouteDef(route.method, route.path, asking(_with_audit(route, access)), options)
 
 
-def _told(
+def _with_audit(
     route: web.RouteDef, access: PageAccess
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     """Return the handler of a route that reports its end to the audit log."""

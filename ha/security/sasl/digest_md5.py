@@ -95,11 +95,11 @@ def directives(message: bytes, limit: int) -> dict[str, str]:
     return found
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + re.sub(r'(["\\])', r"\\\1", text) + '"'
 
 
-def _required(found: Mapping[str, str], name: str) -> str:
+def _require(found: Mapping[str, str], name: str) -> str:
     if not found.get(name):
         raise SaslFailure(f"the directive {name} is missing")
     return found[name]
@@ -190,7 +190,7 @@ class DigestAcceptor:
     def _challenge(self, nonce: str) -> bytes:
         service = self._service
         qops = ",".join(QOP[one] for one in service.protections)
-        said = [f'realm={_quoted(service.realm)},nonce="{nonce}",qop="{qops}",charset=utf-8']
+        said = [f'realm={_quote(service.realm)},nonce="{nonce}",qop="{qops}",charset=utf-8']
         if Protection.PRIVACY in service.protections:
             said.append(f'cipher="{",".join(service.ciphers)}"')
         return ",".join((*said, "algorithm=md5-sess")).encode()
@@ -204,7 +204,7 @@ class DigestAcceptor:
             ("digest-uri", service.uri),
         ):
             _expect(found, name, wanted)
-        user = _required(found, "username")
+        user = _require(found, "username")
         acts_for = found.get("authzid", "")  # Java's clients of DataNodes send themselves
         if found.get("charset", "utf-8").lower() != "utf-8" or acts_for not in ("", user):
             raise SaslFailure("the response asks for a character set or a user that is not served")
@@ -216,11 +216,11 @@ class DigestAcceptor:
         if protection is Protection.PRIVACY and cipher not in service.ciphers:
             raise SaslFailure(f"the client chose the cipher {cipher[:20]!r}, which is not offered")
         buffer_bytes = _peer_buffer(found)
-        cnonce, tail = _required(found, "cnonce"), acts_for and f":{user}"
+        cnonce, tail = _require(found, "cnonce"), acts_for and f":{user}"
         exchange = _Exchange(
             user, service.realm, self._passwords(user), nonce, cnonce, service.uri, qop, tail
         )
-        if not _same(_required(found, "response"), exchange.proof("AUTHENTICATE")):
+        if not _same(_require(found, "response"), exchange.proof("AUTHENTICATE")):
             raise SaslFailure("the client does not know the password")
         return Proven(
             user,
@@ -254,7 +254,7 @@ class DigestInitiator:
         agreed, self._agreed = self._agreed, None
         if agreed is None:
             raise SaslFailure("the server goes on after its proof")
-        if not _same(_required(found, "rspauth"), self._exchange.proof("")):
+        if not _same(_require(found, "rspauth"), self._exchange.proof("")):
             raise SaslFailure("the server does not know the password")
         return agreed
 
@@ -272,7 +272,7 @@ class DigestInitiator:
             cipher = next((one for one in service.ciphers if one in ciphers), "")
             if not cipher:
                 raise SaslFailure("the server offers no cipher that is wanted here")
-        nonce, buffer_bytes = _required(found, "nonce"), _peer_buffer(found)
+        nonce, buffer_bytes = _require(found, "nonce"), _peer_buffer(found)
         self._exchange = exchange = _Exchange(
             self._user, service.realm, self._password, nonce, service.nonce(), service.uri,
             QOP[protection],
@@ -280,9 +280,9 @@ class DigestInitiator:
         layer = _layer(exchange, protection, cipher, buffer_bytes, server=False)
         self._agreed = Agreed(protection, layer=layer)
         said = [
-            f"charset=utf-8,username={_quoted(self._user)},realm={_quoted(service.realm)}",
-            f'nonce={_quoted(nonce)},nc={_ONCE},cnonce="{exchange.cnonce}"',
-            f"digest-uri={_quoted(service.uri)},maxbuf={_BUFFER_BYTES}",
+            f"charset=utf-8,username={_quote(self._user)},realm={_quote(service.realm)}",
+            f'nonce={_quote(nonce)},nc={_ONCE},cnonce="{exchange.cnonce}"',
+            f"digest-uri={_quote(service.uri)},maxbuf={_BUFFER_BYTES}",
             f"response={exchange.proof('AUTHENTICATE')},qop={exchange.qop}",
         ]
         if cipher:

@@ -115,7 +115,7 @@ def _status_text(code: int, kind: int) -> str:
     return text.decode("utf-8", "replace")
 
 
-def _given(data: bytes) -> object:
+def _buffer_of(data: bytes) -> object:
     return byref(_Given(len(data), data))
 
 
@@ -134,7 +134,7 @@ class _Handle:
 
 def _name_of(principal: str) -> _Handle:
     data, found = principal.encode(), _Handle("release_name")
-    _call("import_name", _given(data), byref(_PRINCIPAL), byref(found.it))
+    _call("import_name", _buffer_of(data), byref(_PRINCIPAL), byref(found.it))
     return found
 
 
@@ -233,7 +233,7 @@ class Context:
         source = _Handle("release_name")
         status, answer = _output(
             "accept_sec_context", byref(self._handle.it), self._credentials.handle.it,
-            _given(token), None, byref(source.it), None, _OUT, byref(self._flags), None, None,
+            _buffer_of(token), None, byref(source.it), None, _OUT, byref(self._flags), None, None,
         )  # fmt: skip
         self.complete = not status & _CONTINUE
         self.initiator = _text_of(source) if self.complete else ""
@@ -246,7 +246,7 @@ class Context:
         name, mechanism = _name_of(target), _SPNEGO if negotiated else _KRB5
         status, answer = _output(
             "init_sec_context", self._credentials.handle.it, byref(self._handle.it), name.it,
-            byref(mechanism), flags, 0, None, _given(token) if token else None, None, _OUT,
+            byref(mechanism), flags, 0, None, _buffer_of(token) if token else None, None, _OUT,
             byref(self._flags), None,
         )  # fmt: skip
         self.complete = not status & _CONTINUE
@@ -255,7 +255,7 @@ class Context:
     def wrap(self, data: bytes, *, encrypt: bool) -> bytes:
         """Protect a message for the peer.  Raises GssError."""
         encrypted = c.c_int()
-        arguments = (encrypt, 0, _given(data), byref(encrypted), _OUT)
+        arguments = (encrypt, 0, _buffer_of(data), byref(encrypted), _OUT)
         _, token = _output("wrap", self._handle.it, *arguments)
         if encrypt and not encrypted.value:
             raise GssError("the library did not encrypt")
@@ -264,7 +264,7 @@ class Context:
     def unwrap(self, token: bytes, *, encrypted: bool) -> bytes:
         """Return the peer's next message; ``encrypted``: it must be.  Raises GssError."""
         was = c.c_int()
-        status, data = _output("unwrap", self._handle.it, _given(token), _OUT, byref(was), None)
+        status, data = _output("unwrap", self._handle.it, _buffer_of(token), _OUT, byref(was), None)
         if status & _NOT_NEXT:
             raise GssError(f"a message is lost, repeated or out of order (status {status:#x})")
         if encrypted and not was.value:

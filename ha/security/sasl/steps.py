@@ -23,9 +23,9 @@ _waiting: set["asyncio.Future[Challenge | Proven | SaslFailure]"] = set()
 async def take(step: Step) -> Challenge | Proven | SaslFailure:
     """Take a step, in a thread if it may take long; where that takes too long, it has failed."""
     if not step.way.in_thread:
-        return _taken(step)
+        return _take(step)
     if len(_waiting) < MOST_WAITING:
-        work = asyncio.get_running_loop().run_in_executor(_THREADS, _taken, step)
+        work = asyncio.get_running_loop().run_in_executor(_THREADS, _take, step)
         _waiting.add(work)
         work.add_done_callback(_waiting.discard)
         if (await asyncio.wait([work], timeout=STEP_SECONDS))[0]:
@@ -35,7 +35,7 @@ async def take(step: Step) -> Challenge | Proven | SaslFailure:
     return SaslFailure("no outcome in time: is the keytab readable?", public="try again later")
 
 
-def _taken(step: Step) -> Challenge | Proven | SaslFailure:
+def _take(step: Step) -> Challenge | Proven | SaslFailure:
     try:
         outcome = step.acceptor.step(step.token)
         if isinstance(outcome, Proven):

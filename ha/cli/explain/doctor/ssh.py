@@ -24,7 +24,7 @@ def ssh_finding(
         if fault := _fault_of_key(check, path, settings.passphrase_file):
             return fault
     if settings.host_keys is HostKeys.STRICT:
-        return _known(check, method, node.service.host, settings.known_hosts)
+        return _check_known_hosts(check, method, node.service.host, settings.known_hosts)
     return ok(check, "sshfence: the key is here; nnha fence test tries the login")
 
 
@@ -51,7 +51,7 @@ def _fault_of_key(check: str, path: Path, passphrase_file: Path | None) -> Findi
     return None
 
 
-def _known(check: str, method: SshMethod, host: str, file: Path) -> Finding:
+def _check_known_hosts(check: str, method: SshMethod, host: str, file: Path) -> Finding:
     path = file.expanduser()
     scan = f"ssh-keyscan -p {method.port} {host} >> {path}, after checking it"
     try:

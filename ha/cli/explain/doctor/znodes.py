@@ -47,14 +47,14 @@ async def _look(
     ours = None if open_to_all(settings.acl) else (await probe(session, settings)).acl
     return [
         *_rights(settings, found, ours),
-        *_shared(settings, found, ours),
-        *_traced(lock, crumb),
+        *_check_sharing(settings, found, ours),
+        *_check_breadcrumb(lock, crumb),
         *_foreign(crumb, nodes),
-        _granted(session, settings),
+        _check_session_timeout(session, settings),
     ]
 
 
-def _traced(lock: bytes | None, crumb: bytes | None) -> Iterator[Finding]:
+def _check_breadcrumb(lock: bytes | None, crumb: bytes | None) -> Iterator[Finding]:
     """Check the breadcrumb: without it the next owner of the lock fences no NameNode."""
     if lock is None:
         return
@@ -107,7 +107,7 @@ def _rights(
         yield ok("znode rights", f"{len(found)} znodes, open to {told} alone")
 
 
-def _shared(
+def _check_sharing(
     settings: ZooKeeperSettings, found: Sequence[ZnodeAcl], ours: frozenset[AclEntry] | None
 ) -> Iterator[Finding]:
     """Check that all ZKFCs can write the one breadcrumb."""
@@ -115,7 +115,7 @@ def _shared(
         yield warn("ZooKeeper identities", text, "nnha zkfc --check-zk, on the host of each ZKFC")
 
 
-def _granted(session: Session, settings: ZooKeeperSettings) -> Finding:
+def _check_session_timeout(session: Session, settings: ZooKeeperSettings) -> Finding:
     asked, granted = settings.session_timeout_seconds, session.timeout_seconds
     if granted is None or abs(granted - asked) < TOLERANCE_SECONDS:
         return ok("session timeout", f"{asked:g} s, as asked for")

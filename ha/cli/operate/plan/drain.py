@@ -18,7 +18,7 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
     if ends or anyway or not may_have_to_hand_over(view, node):
         return None
     if view.pause is not None:
-        return _refused(
+        return _refusal(
             view,
             node,
             Code.PAUSED,
@@ -27,7 +27,7 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
             f"nnha switchover and then nnha drain {node}, or nnha resume first",
         )
     if handover.lacks_journal(view):
-        ending = _refused(
+        ending = _refusal(
             view,
             node,
             Code.NO_CANDIDATE,
@@ -42,7 +42,7 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
         told = f"whether a NameNode can take over from {node} is not known"
         return handover.no_answer(view, "drain", node, told)
     if not ranked(view):
-        return _refused(
+        return _refusal(
             view,
             node,
             Code.NO_CANDIDATE,
@@ -65,5 +65,5 @@ def _active_or_holder(view: ClusterView, node: str) -> str:
     return f"{node} holds the lock and does not say whether it is active"
 
 
-def _refused(view: ClusterView, node: str, code: Code, message: str, hint: str) -> Ending:
+def _refusal(view: ClusterView, node: str, code: Code, message: str, hint: str) -> Ending:
     return handover.refusal(view, "drain", code, message, hint=hint, target=node)

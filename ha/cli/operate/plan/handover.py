@@ -39,7 +39,7 @@ def plan_switchover(view: ClusterView, target: str | None) -> HandoverPlan | End
         return unusable
     unheard = _silent_lock_holder(view)
     if unheard is not None:
-        return _planned(view, target, unheard.namenode, unheard=True)
+        return _plan(view, target, unheard.namenode, unheard=True)
     actives = view.actives
     if not actives and _active_may_be_found_later(view):
         return no_answer(view, "switchover", target, "which NameNode is active is not known")
@@ -62,10 +62,10 @@ def plan_switchover(view: ClusterView, target: str | None) -> HandoverPlan | End
             active_before=target,
             active_now=target,
         )
-    return _planned(view, target, actives[0])
+    return _plan(view, target, actives[0])
 
 
-def _planned(
+def _plan(
     view: ClusterView, target: str | None, active: str, *, unheard: bool = False
 ) -> HandoverPlan | Ending:
     """Plan from ``active`` to ``target`` or to the best candidate, if it may become active."""
