@@ -75,7 +75,7 @@ async def fence(
         if fault := _fault_of(target):
             outcome, detail, output = model.FencingOutcome.NOT_RUN, fault, ""
         else:
-            outcome, detail, output = await _supervised(method, target, given)
+            outcome, detail, output = await _supervise(method, target, given)
         attempt = model.Attempt(
             str(method),
             outcome,
@@ -148,7 +148,7 @@ async def _over_ssh(
     return await fence_over_ssh(method, target, settings, deadline_seconds=deadline_seconds)
 
 
-async def _supervised(
+async def _supervise(
     method: model.MethodSpec, target: model.Target, given: _Given
 ) -> tuple[model.FencingOutcome, str, str]:
     try:

@@ -136,7 +136,7 @@ async def run_command(
     deadline = asyncio.get_running_loop().time() + deadline_seconds
     mark = fresh_mark()
     try:
-        transport, run = await _started(command, environment, mark)
+        transport, run = await _start(command, environment, mark)
     except (OSError, ValueError) as error:
         return NotStarted(f"bash cannot be started: {error}")
     try:
@@ -155,7 +155,7 @@ async def run_command(
         await _left(transport, run, mark)
 
 
-async def _started(
+async def _start(
     command: str, environment: Mapping[str, str], mark: ProcessMark
 ) -> tuple[asyncio.SubprocessTransport, "_Run"]:
     """Start bash; raises OSError or ValueError where it cannot be started.

@@ -102,7 +102,7 @@ class _Session:
             return SshResult(FencingOutcome.FAILED, str(failure))
         except (OSError, EOFError, paramiko.SSHException) as failure:
             return SshResult(
-                FencingOutcome.FAILED, f"ssh failed while {self.doing}: {_told(failure)}"
+                FencingOutcome.FAILED, f"ssh failed while {self.doing}: {_describe(failure)}"
             )
         finally:
             self._client.close()
@@ -112,7 +112,7 @@ class _Session:
         self.doing = f"killing the process on port {port}"
         ended = self._ask(f"fuser -k -n tcp {port}")
         killed = Killed(ended.status, _pids(ended))
-        left = self._who_is_left(killed) if killed.status == 0 else frozenset[int]()
+        left = self._pids_left(killed) if killed.status == 0 else frozenset[int]()
         verdict = judge_killed(killed, left)
         if verdict is not None:
             return verdict
@@ -122,7 +122,7 @@ class _Session:
         on_host = self._probe_there() if from_here is Port.CLOSED else None
         return judge_port(on_host, from_here)
 
-    def _who_is_left(self, killed: Killed) -> frozenset[int]:
+    def _pids_left(self, killed: Killed) -> frozenset[int]:
         """Return which processes hold the port a moment later.  Raises SshFailed if unknown."""
         end = time.monotonic() + GONE_WITHIN_SECONDS
         while True:
@@ -153,7 +153,7 @@ class _Session:
             addresses = {found[4][:2] for found in socket.getaddrinfo(host, port, type=_STREAM)}
         except OSError:
             return Port.UNKNOWN
-        return port_at(map(_probed, sorted(addresses)))
+        return port_at(map(_probe, sorted(addresses)))
 
     def _ask(self, command: str) -> Answer:
         """Return what the remote shell answers to a command.
@@ -219,7 +219,7 @@ class _Session:
 _STREAM: Final = socket.SOCK_STREAM
 
 
-def _probed(address: tuple[object, ...]) -> Port:
+def _probe(address: tuple[object, ...]) -> Port:
     """Return what a connection from this host to one address shows."""
     try:
         with socket.create_connection(address, timeout=PROBE_SECONDS):  # type: ignore[arg-type]
@@ -242,7 +242,7 @@ def _pids(answer: Answer) -> frozenset[int]:
     )
 
 
-def _told(failure: BaseException) -> str:
+def _describe(failure: BaseException) -> str:
     if isinstance(failure, TimeoutError | socket.timeout):
         return "no answer in time"
     return str(failure) or type(failure).__name__

@@ -53,13 +53,15 @@ def open_key(path: Path, passphrase: str | None) -> PrivateKey:
         except (ValueError, UnsupportedAlgorithm) as wrong:
             raise BadKey(f"the passphrase in {setting} does not open {path}: {wrong}") from wrong
     except (ValueError, UnsupportedAlgorithm) as failure:
-        raise BadKey(f"{path} is no private key that can be used: {_shown(data)}") from failure
+        raise BadKey(
+            f"{path} is no private key that can be used: {_explain_unreadable(data)}"
+        ) from failure
     if not isinstance(key, PrivateKey):
         raise BadKey(f"{path} is a key of a kind that ssh has not; use ed25519, ecdsa or rsa")
     return key
 
 
-def _shown(data: bytes) -> str:
+def _explain_unreadable(data: bytes) -> str:
     if data.startswith(b"PuTTY-User-Key-File"):
         return "it is PuTTY's → puttygen KEY -O private-openssh-new -o NEW"
     if data.startswith((b"ssh-", b"ecdsa-", b"sk-")):
@@ -74,7 +76,7 @@ def authority_of(certificate: bytes) -> bytes:
 
     Raises ValueError or UnsupportedAlgorithm where the bytes are no certificate.
     """
-    line = _parsed(certificate).signature_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+    line = _parse(certificate).signature_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
     return base64.b64decode(line.split()[1])
 
 
@@ -83,7 +85,7 @@ def fault_of_certificate(certificate: bytes, host: str, now: float) -> str:
 
     Its signer is not looked at.  Raises as ``authority_of``.
     """
-    read = _parsed(certificate)
+    read = _parse(certificate)
     principals = [name.decode("utf-8", "replace").lower() for name in read.valid_principals]
     try:
         read.verify_cert_signature()
@@ -100,7 +102,7 @@ def fault_of_certificate(certificate: bytes, host: str, now: float) -> str:
     return ""
 
 
-def _parsed(certificate: bytes) -> SSHCertificate:
+def _parse(certificate: bytes) -> SSHCertificate:
     size = int.from_bytes(certificate[:4])
     kind = certificate[4 : 4 + size]
     read = load_ssh_public_identity(kind + b" " + base64.b64encode(certificate))

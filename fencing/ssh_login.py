@@ -175,7 +175,7 @@ class _HostCheck:
             return
         named = f"the host key of {hostname} ({key.get_name()} {key.fingerprint})"
         file, policy = self.settings.known_hosts, self.settings.host_keys
-        match self._judged(key):
+        match self._judge(key):
             case known_hosts.Refused(why):
                 raise SshFailed(
                     f"{named} has changed, or is revoked: {why}; if that is meant, correct {file}"
@@ -191,7 +191,7 @@ class _HostCheck:
             case known_hosts.Trust.KNOWN | known_hosts.Trust.SIGNED:
                 pass
 
-    def _judged(self, key: paramiko.PKey) -> known_hosts.Trust | known_hosts.Refused:
+    def _judge(self, key: paramiko.PKey) -> known_hosts.Trust | known_hosts.Refused:
         certificate: bytes = key.public_blob.key_blob if key.public_blob else b""
         try:
             signer = authority_of(certificate) if certificate else None

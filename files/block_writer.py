@@ -73,7 +73,7 @@ class BlockWriter:
 
     async def create(self) -> None:
         """Set up the first pipeline of a new block; raise ``NodeFailed``."""
-        self._pipeline = await self._opened(Stage.PIPELINE_SETUP_CREATE, 0)
+        self._pipeline = await self._open_pipeline(Stage.PIPELINE_SETUP_CREATE, 0)
 
     async def send(self, data: bytes, *, last: bool = False) -> None:
         """Send a packet once the window has room; return when it is on its way.
@@ -174,7 +174,7 @@ class BlockWriter:
         renewed = hdfs.ExtendedBlockProto()
         renewed.CopyFrom(self.name)
         renewed.generationStamp = fresh.block.b.generationStamp
-        self._pipeline = await self._opened(stage, renewed.generationStamp)
+        self._pipeline = await self._open_pipeline(stage, renewed.generationStamp)
         await file.namenodes.ask(
             calls.UpdatePipelineResponseProto,
             clientName=file.client,
@@ -185,7 +185,7 @@ class BlockWriter:
         )
         self.located.b.generationStamp = renewed.generationStamp
 
-    async def _opened(
+    async def _open_pipeline(
         self, stage: pb.OpWriteBlockProto.BlockConstructionStage.ValueType, stamp: int
     ) -> Pipeline:
         file, (first, *rest) = self.file, self.places

@@ -44,10 +44,10 @@ async def file_checksum(namenodes: Namenodes, path: str) -> FileChecksum:
         at = block.offset + block.b.numBytes
     if len({(part.bytesPerCrc, part.crcType) for part in parts}) > 1:
         raise Unsupported(f"{path} has blocks with different kinds of checksums")
-    return _joined(parts)
+    return _join(parts)
 
 
-def _joined(parts: list[pb.OpBlockChecksumResponseProto]) -> FileChecksum:
+def _join(parts: list[pb.OpBlockChecksumResponseProto]) -> FileChecksum:
     sums = b"".join(part.blockChecksum for part in parts)
     # Java sums up its whole buffer, which doubles as it grows, and the zeros behind the MD5s.
     size = _LEAST_BYTES

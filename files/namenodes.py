@@ -129,7 +129,7 @@ class Namenodes:
             place = self._places[at]
             key = CallKey(self._client_id, number, tries.moves + tries.waits)
             try:
-                connection = await self._connected(place, until)
+                connection = await self._connect(place, until)
                 left = min(self.limits.attempt_seconds, max(0.0, until - loop.time()))
                 try:
                     return await connection.call(
@@ -161,7 +161,7 @@ class Namenodes:
         request = getattr(calls, f"{stem}RequestProto")(**fields)
         return await self.call(stem[0].lower() + stem[1:], request, response, seconds=seconds)
 
-    async def _connected(self, place: _Place, until: float) -> RpcConnection:
+    async def _connect(self, place: _Place, until: float) -> RpcConnection:
         """Return the connection, opened if there is none; many calls may wait for one."""
         opening = place.opening
         if opening is None or (opening.done() and _is_of_no_use(opening)):

@@ -152,15 +152,15 @@ class Reader:
 
     async def block_at(self, offset: int) -> hdfs.LocatedBlockProto:
         """Return the block that holds the byte at ``offset``; raise as ``open``."""
-        found = self._known(offset)
+        found = self._find_located(offset)
         if found is None:
             await self.locate(offset)
-            found = self._known(offset)
+            found = self._find_located(offset)
         if found is None:
             raise Unreadable(f"{self.path} has fewer than {offset} bytes now")
         return found
 
-    def _known(self, offset: int) -> hdfs.LocatedBlockProto | None:
+    def _find_located(self, offset: int) -> hdfs.LocatedBlockProto | None:
         for block in self._located.blocks:
             if block.offset <= offset < _end_of(block):
                 return block
@@ -178,7 +178,7 @@ class Reader:
             Unreadable: if the path is another file by now, whose bytes must not follow these.
             FilesError: as ``open``.
         """
-        seen = self._known(offset) or self._known(offset - 1)
+        seen = self._find_located(offset) or self._find_located(offset - 1)
         last, begin = self._located.lastBlock.b.blockId, seen.offset if seen else offset
         answer = await self.namenodes.ask(
             calls.GetBlockLocationsResponseProto,
@@ -189,7 +189,7 @@ class Reader:
         self._located = found = answer.locations
         if found.HasField("ecPolicy") or found.HasField("fileEncryptionInfo"):
             raise Unsupported(f"{self.path} is erasure-coded or encrypted; → hdfs dfs reads it")
-        now = self._known(begin)
+        now = self._find_located(begin)
         is_same = (
             now is not None and now.b.blockId == seen.b.blockId
             if seen

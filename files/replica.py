@@ -62,7 +62,7 @@ async def parts(
         if answer.status != pb.Status.SUCCESS:
             raise DataNodeError(f"{peer.name} refuses: {answer.message[:500]}")
         async with aclosing(_packets(peer, limits.packet_seconds)) as packets:
-            async for part in _checked(read, answer.readOpChecksumInfo, packets):
+            async for part in _read_checked(read, answer.readOpChecksumInfo, packets):
                 yield part
         done = pb.ClientReadStatusProto(status=pb.Status.CHECKSUM_OK)
         await peer.send_message(done, seconds=limits.packet_seconds)
@@ -87,7 +87,7 @@ async def _packets(peer: Peer, seconds: float) -> AsyncGenerator[Packet, None]:
                 return
 
 
-async def _checked(
+async def _read_checked(
     read: ReplicaRead, told: pb.ReadOpChecksumInfoProto, packets: AsyncIterator[Packet]
 ) -> AsyncGenerator[bytes, None]:
     """Yield what was asked for out of whole chunks, which may begin before and end behind it."""

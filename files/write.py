@@ -82,7 +82,7 @@ class Writer:
         if answer.fs.HasField("ecPolicy") or answer.fs.HasField("fileEncryptionInfo"):
             await writer.discard()
             raise Unsupported(f"{path} would be erasure-coded or encrypted; → hdfs dfs writes it")
-        return writer._started()
+        return writer._start()
 
     @classmethod
     async def append(
@@ -97,9 +97,9 @@ class Writer:
             there = Window(answer.block.b.numBytes, answer.block.b.numBytes)
             stage, places = Stage.PIPELINE_SETUP_APPEND, places_of(answer.block)
             writer.block = BlockWriter(file, answer.block, places, there, stage)
-        return writer._started()
+        return writer._start()
 
-    def _started(self) -> "Writer":
+    def _start(self) -> "Writer":
         self._keeper = asyncio.create_task(self._keep(), name=f"lease of {self.file.path}")
         return self
 
@@ -192,7 +192,7 @@ class Writer:
         file, why = self.file, ""
         excluded: list[hdfs.DatanodeInfoProto] = []
         for _ in range(file.limits.attempts):
-            located = await self._added(excluded)
+            located = await self._add_block(excluded)
             places = places_of(located)
             block = BlockWriter(file, located, places, Window(0, 0), Stage.DATA_STREAMING)
             try:
@@ -216,7 +216,7 @@ class Writer:
             "→ nnha status shows the DataNodes."
         )
 
-    async def _added(self, excluded: list[hdfs.DatanodeInfoProto]) -> hdfs.LocatedBlockProto:
+    async def _add_block(self, excluded: list[hdfs.DatanodeInfoProto]) -> hdfs.LocatedBlockProto:
         async def ask() -> hdfs.LocatedBlockProto | None:
             try:
                 return (await self._ask(calls.AddBlockResponseProto, **fields)).block
@@ -226,7 +226,7 @@ class Writer:
                 raise
 
         fields = {"previous": self._last, "excludeNodes": excluded}
-        found = await self._repeated(ask)
+        found = await self._repeat(ask)
         if found is None:
             raise Unwritable(
                 f"{self.file.path} stays open without its next block: too few DataNodes have "
@@ -238,7 +238,7 @@ class Writer:
         async def ask() -> bool:
             return (await self._ask(calls.CompleteResponseProto, last=self._last)).result
 
-        if not await self._repeated(ask):
+        if not await self._repeat(ask):
             raise Unwritable(
                 f"{self.file.path} has all its bytes, but too few DataNodes have reported its last "
                 "block in time: it stays open, and the NameNode closes it when they have and its "
@@ -252,7 +252,7 @@ class Writer:
             response, seconds=None, src=file.path, clientName=file.client, fileId=number, **fields
         )
 
-    async def _repeated(self, ask: Callable[[], Awaitable[T]]) -> T:
+    async def _repeat(self, ask: Callable[[], Awaitable[T]]) -> T:
         """Ask until the answer is not empty, with waits that double, or the time is over."""
         loop = asyncio.get_running_loop()
         until, wait = loop.time() + self.file.limits.complete_seconds, _AGAIN_SECONDS

@@ -97,7 +97,7 @@ def create(
                 pack_authority(authority, room)
             name, manifest = seal(room, cluster.nameservice)
             at = publish(room, name)
-    click.echo(f"{at}: {_described(manifest)}")
+    click.echo(f"{at}: {_describe(manifest)}")
 
 
 @backup.command("list")
@@ -112,7 +112,7 @@ def list_command(*, where: Path) -> None:
         for path in sorted(one for one in where.iterdir() if one.is_dir()):
             manifest, why = why_not_whole(path)
             broken |= bool(why)
-            shown = "" if manifest is None else f"{_described(manifest)}, "
+            shown = "" if manifest is None else f"{_describe(manifest)}, "
             click.echo(f"{path.name}: {shown}{f'NOT WHOLE: {why}' if why else 'whole'}")
     if broken:
         raise click.exceptions.Exit(UNHEALTHY)
@@ -129,7 +129,7 @@ def verify_command(*, where: Path, name: str) -> None:
     with _ending("nothing was changed", damaged=UNHEALTHY):
         manifest, namespace = verify(existing(where, name))
         inodes = len(namespace.tree.inodes)
-    click.echo(f"{name} is sound: {_described(manifest)}, {inodes} inodes after its last edit")
+    click.echo(f"{name} is sound: {_describe(manifest)}, {inodes} inodes after its last edit")
 
 
 @backup.command()
@@ -221,25 +221,25 @@ def _ending(state: str, *, damaged: int = FAILED) -> Iterator[None]:
     try:
         yield
     except ExitWith as refusal:
-        raise _failed(refusal.message, refusal.code) from refusal
+        raise _failure(refusal.message, refusal.code) from refusal
     except ConfigurationError as problem:
-        raise _failed(str(problem), USAGE) from problem
+        raise _failure(str(problem), USAGE) from problem
     except (ZooKeeperUnavailable, TimeoutError, SourceError) as problem:
-        raise _failed(f"{problem}; {state}", UNREACHABLE) from problem
+        raise _failure(f"{problem}; {state}", UNREACHABLE) from problem
     except (StorageError, ZooKeeperRefused) as problem:
-        raise _failed(f"{problem} {state}", REFUSED) from problem
+        raise _failure(f"{problem} {state}", REFUSED) from problem
     except (BackupError, EditsError, ImageError, JournalError) as problem:
-        raise _failed(f"{problem}; {state}", damaged) from problem
+        raise _failure(f"{problem}; {state}", damaged) from problem
     except OSError as problem:
-        raise _failed(f"{problem}; {state}", FAILED) from problem
+        raise _failure(f"{problem}; {state}", FAILED) from problem
 
 
-def _failed(message: str, code: int) -> click.exceptions.Exit:
+def _failure(message: str, code: int) -> click.exceptions.Exit:
     click.echo(f"backup: {message}", err=True)
     return click.exceptions.Exit(code)
 
 
-def _described(manifest: Manifest) -> str:
+def _describe(manifest: Manifest) -> str:
     size = sum(file.size for file in manifest.files.values())
     age = timedelta(seconds=max(0, round(time.time() - manifest.made_at)))
     return (

@@ -85,9 +85,9 @@ def seal(room: Path, nameservice: str) -> tuple[str, Manifest]:
 
     Return the name that it is to have.  Raise ImageError, EditsError, BackupError or OSError.
     """
-    namespace, image_txid, info = _replayed(room)
+    namespace, image_txid, info = _replay(room)
     now = time.time()
-    files = {path.name: _digested(path) for path in sorted(room.iterdir())}
+    files = {path.name: _digest(path) for path in sorted(room.iterdir())}
     manifest = Manifest(
         nameservice=nameservice,
         cluster_id=info.cluster_id,
@@ -112,7 +112,7 @@ def verify(folder: Path) -> tuple[Manifest, Namespace]:
     try:
         manifest = parse_manifest((folder / MANIFEST).read_bytes())
         for name, promised in manifest.files.items():
-            if (found := _digested(folder / name)) != promised:
+            if (found := _digest(folder / name)) != promised:
                 raise BackupError(
                     f"{folder / name} has {found.size} bytes with the digest {found.sha256}; the "
                     f"manifest says {promised.size} with {promised.sha256}"
@@ -122,7 +122,7 @@ def verify(folder: Path) -> tuple[Manifest, Namespace]:
     strays = {path.name for path in folder.iterdir()} - set(manifest.files) - {MANIFEST}
     if strays:
         raise BackupError(f"{folder} holds what the manifest does not name: {sorted(strays)}")
-    namespace, image_txid, info = _replayed(folder)
+    namespace, image_txid, info = _replay(folder)
     held = (info.namespace_id, info.cluster_id, image_txid, namespace.last_applied)
     said = (manifest.namespace_id, manifest.cluster_id, manifest.image_txid, manifest.last_txid)
     if held != said:
@@ -145,7 +145,7 @@ def image_of(folder: Path) -> Path:
     return images[0]
 
 
-def _replayed(folder: Path) -> tuple[Namespace, TxId, NamespaceInfo]:
+def _replay(folder: Path) -> tuple[Namespace, TxId, NamespaceInfo]:
     namespace = load_image(image_of(folder))
     image_txid = namespace.last_applied
     replay(namespace, segments_of(folder, image_txid))
@@ -156,7 +156,7 @@ def _replayed(folder: Path) -> tuple[Namespace, TxId, NamespaceInfo]:
     return namespace, image_txid, info
 
 
-def _digested(path: Path) -> Stored:
+def _digest(path: Path) -> Stored:
     """Read a file; what was read is on the disk when this returns."""
     with path.open("rb") as file:
         os.fsync(file.fileno())

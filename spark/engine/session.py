@@ -91,7 +91,7 @@ def spark_started(settings: SparkSettings) -> Iterator[Started]:
                 local = _is_local(settings.master)
                 _environment(local=local)
                 conf = _configuration(settings, Path(sockets), local=local)
-                gateway = _launched(conf, log_file, settings.scratch)
+                gateway = _launch(conf, log_file, settings.scratch)
             context = SparkContext(gateway=gateway, conf=conf)
             if not _is_local(context.master):
                 # Waits for the master; Spark gives up after a minute.
@@ -99,7 +99,7 @@ def spark_started(settings: SparkSettings) -> Iterator[Started]:
         except (Py4JError, PySparkException, OSError, ValueError) as problem:
             _stop(context, gateway)
             raise SparkUnavailable(
-                f"Spark did not start on {settings.master}: {_said(words, problem)}. Check "
+                f"Spark did not start on {settings.master}: {_choose_line(words, problem)}. Check "
                 "--master and --conf, or use --engine local"
             ) from problem
         except BaseException:  # Ctrl-C
@@ -113,7 +113,7 @@ def spark_started(settings: SparkSettings) -> Iterator[Started]:
             _stop(context, gateway)
 
 
-def _launched(conf: SparkConf, log_file: BinaryIO, scratch: Path) -> Any:  # noqa: ANN401
+def _launch(conf: SparkConf, log_file: BinaryIO, scratch: Path) -> Any:  # noqa: ANN401
     """Return a gateway to a new JVM, launched by another thread, which Ctrl-C does not reach.
 
     PySpark forks, and Python forgets an exception that comes to a hook of a fork
@@ -247,7 +247,7 @@ def _with_attempts(master: str) -> str:
     return f"local[{local[1] or 1},{ATTEMPTS}]"
 
 
-def _said(words: Path, problem: Exception) -> str:
+def _choose_line(words: Path, problem: Exception) -> str:
     """Return the line of Spark's output that explains most.
 
     Without one, it is PySpark's message and the last line of Spark's.

@@ -20,7 +20,7 @@ def children_of(
     starts, ends = index.child_starts[rows], index.child_ends[rows]
     odd = starts == ODD
     if odd.any():
-        return _parsed(reader, index, rows)
+        return _parse(reader, index, rows)
     data = reader.spans(starts, ends)
     return split_numbers(data, ends - starts, reader.item.where(0))
 
@@ -38,7 +38,7 @@ def split_numbers(data: bytes, sizes: Numbers, where: str) -> tuple[Numbers, Num
     return numbers, np.diff(before[edges])
 
 
-def _parsed(reader: RangeReader, index: DirectoryIndex, rows: Numbers) -> tuple[Numbers, Numbers]:
+def _parse(reader: RangeReader, index: DirectoryIndex, rows: Numbers) -> tuple[Numbers, Numbers]:
     lists = []
     for row in rows.tolist():
         start, end = index.starts[row : row + 1], index.ends[row : row + 1]

@@ -88,10 +88,10 @@ def heads(window: ByteWindow, chunk: Chunk) -> Heads:
     )
     if usual.all():
         return Heads(ids, types, window, name_starts, name_lengths)
-    return _parsed(window, chunk)
+    return _parse(window, chunk)
 
 
-def _parsed(window: ByteWindow, chunk: Chunk) -> Heads:
+def _parse(window: ByteWindow, chunk: Chunk) -> Heads:
     """Parse the heads one message after another."""
     ids: list[int] = []
     types: list[int] = []

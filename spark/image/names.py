@@ -27,9 +27,9 @@ def name_hashes(window: ByteWindow, starts: Numbers, lengths: Numbers) -> Words:
     while True:
         words = window.words[places + offset] & _MASKS[np.minimum(left - offset, 8)]
         if rows is None:
-            hashes = _mixed(hashes, words)
+            hashes = _mix(hashes, words)
         else:
-            hashes[rows] = _mixed(hashes[rows], words)
+            hashes[rows] = _mix(hashes[rows], words)
         offset += 8
         more = np.flatnonzero(left > offset)
         if not more.size:
@@ -38,7 +38,7 @@ def name_hashes(window: ByteWindow, starts: Numbers, lengths: Numbers) -> Words:
         places, left = places[more], left[more]
 
 
-def _mixed(hashes: Words, words: Words) -> Words:
+def _mix(hashes: Words, words: Words) -> Words:
     mixed = (hashes ^ words) * _MIX
     mixed ^= mixed >> _SHIFT
     mixed *= _FOLD
@@ -57,7 +57,7 @@ def hashes_of(names: Sequence[bytes]) -> Words:
 
 def paired(hashes: Words, numbers: Numbers) -> Words:
     """Combine the number of a name with that of a place."""
-    return _mixed(hashes, numbers.astype(np.uint64) * _FOLD)
+    return _mix(hashes, numbers.astype(np.uint64) * _FOLD)
 
 
 class HashSet:

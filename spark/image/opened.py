@@ -84,7 +84,7 @@ def open_image(engine: Engine, path: Path, work: Path, *, size: int | None = Non
         for name, parts in stretches.items()
     }
     if summary.codec:
-        places = _unpacked(engine, path, summary.codec, stretches, work)
+        places = _unpack(engine, path, summary.codec, stretches, work)
     header, places["INODE"][0] = _split_header(*places["INODE"][0])
     ranges = {name: tuple(_ranges(engine, path, name, places[name], size)) for name in LARGE}
     unpacked = tuple({place[0] for found in places.values() for place in found} - {str(path)})
@@ -164,7 +164,7 @@ def unpack(task: UnpackTask) -> Unpacked:
     return Unpacked(str(out), length)
 
 
-def _unpacked(
+def _unpack(
     engine: Engine, path: Path, codec: str, stretches: dict[str, tuple[Section, ...]], work: Path
 ) -> dict[str, list[FileSpan]]:
     tasks = [

@@ -74,7 +74,7 @@ def proved(
         for number, result in engine.run(stage, scan, [task(item) for item in missing]):
             results[_span(missing[number])] = result
             told(number, result)
-        again = _corrected(wanted, results)
+        again = _correct(wanted, results)
         if again is None:
             return [Proved(item, results[_span(item)]) for item in wanted]
         log.info("image.boundary_corrected", stage=stage, path=wanted[0].path)
@@ -85,7 +85,7 @@ def _span(item: ImageRange) -> Span:
     return item.path, item.offset, item.length
 
 
-def _corrected(wanted: Sequence[ImageRange], results: dict[Span, S]) -> list[ImageRange] | None:
+def _correct(wanted: Sequence[ImageRange], results: dict[Span, S]) -> list[ImageRange] | None:
     """Return the ranges with the first wrong boundary put right; None if all are proved."""
     for index, item in enumerate(wanted):
         result = results[_span(item)]
@@ -98,11 +98,11 @@ def _corrected(wanted: Sequence[ImageRange], results: dict[Span, S]) -> list[Ima
                 f"{item.where(item.length)}: it ends inside a message, which would end at byte "
                 f"{result.ended}; take another copy of this image"
             )
-        return [*wanted[:index], *_moved(item, result.ended, wanted[index + 1 :])]
+        return [*wanted[:index], *_move_boundary(item, result.ended, wanted[index + 1 :])]
     return None
 
 
-def _moved(item: ImageRange, boundary: int, rest: Sequence[ImageRange]) -> list[ImageRange]:
+def _move_boundary(item: ImageRange, boundary: int, rest: Sequence[ImageRange]) -> list[ImageRange]:
     """``item`` up to the boundary, and what of the others lies behind it."""
     fixed = [replace(item, length=boundary - item.offset)]
     inside = True

@@ -42,7 +42,7 @@ def _delta_of(sparse: Sparse) -> Delta:
     gone = [number for number in sparse.materialised.tolist() if number not in inodes]
     dead = [directory for _, directory in sparse.directories if directory.id not in inodes]
     updated = dict(encoder.updated())
-    created = _created(sparse)
+    created = _created_inodes(sparse)
     removed, added = _moves(sparse)
     return Delta(
         updated=updated,
@@ -67,7 +67,7 @@ def _children(directory: INodeDirectory) -> SparseChildren:
     return cast(SparseChildren, cast(object, directory.children))
 
 
-def _created(sparse: Sparse) -> list[INode]:
+def _created_inodes(sparse: Sparse) -> list[INode]:
     """Inodes that the image does not have, by id."""
     inodes = sparse.namespace.tree.inodes
     old = frozenset(sparse.materialised.tolist())
@@ -176,30 +176,30 @@ def _sections(sparse: Sparse, numbers: StringNumbers) -> Mapping[str, bytes]:
     namespace, facts = sparse.namespace, sparse.base.facts
     kept = namespace.unknown_fields
     sections = {
-        "NS_INFO": _written(
+        "NS_INFO": _collect(
             lambda write: admin_sections.write_ns_info(
                 write, namespace, facts.namespace_id, facts.layout
             )
         )
     }
     if facts.layout <= inodes_writer.ERASURE_CODING_LAYOUT:
-        sections["ERASURE_CODING"] = _written(
+        sections["ERASURE_CODING"] = _collect(
             lambda write: admin_sections.write_erasure_coding(write, namespace)
         )
-    sections["FILES_UNDERCONSTRUCTION"] = _written(
+    sections["FILES_UNDERCONSTRUCTION"] = _collect(
         lambda write: inodes_writer.write_files_under_construction(
             write, open_files(namespace), kept
         )
     )
-    sections["SECRET_MANAGER"] = _written(
+    sections["SECRET_MANAGER"] = _collect(
         lambda write: admin_sections.write_secrets(write, namespace)
     )
-    sections["CACHE_MANAGER"] = _written(lambda write: admin_sections.write_cache(write, namespace))
-    sections["STRING_TABLE"] = _written(lambda write: write_strings(write, numbers, kept))
+    sections["CACHE_MANAGER"] = _collect(lambda write: admin_sections.write_cache(write, namespace))
+    sections["STRING_TABLE"] = _collect(lambda write: write_strings(write, numbers, kept))
     return sections
 
 
-def _written(section: Callable[[Callable[[bytes], None]], None]) -> bytes:
+def _collect(section: Callable[[Callable[[bytes], None]], None]) -> bytes:
     parts: list[bytes] = []
     section(parts.append)
     return b"".join(parts)

@@ -196,14 +196,14 @@ class _Job:
         plan, looked = plan_until_right(base.facts, read, asked, planner=planned)
         for _ in range(MOST_MISSES):
             try:
-                return indexes[0], self._replayed(base, edits, plan, looked), plan.last
+                return indexes[0], self._replay(base, edits, plan, looked), plan.last
             except Miss as miss:
                 log.warning("merge.missed", directory=miss.directory, name=miss.name)
                 _ask_for(miss, plan, looked)
                 looked = asked(plan.trie)
-        return indexes[0], self._replayed(base, edits, plan, looked), plan.last
+        return indexes[0], self._replay(base, edits, plan, looked), plan.last
 
-    def _replayed(self, base: Base, edits: Edits, plan: MergePlan, looked: Looked) -> Delta:
+    def _replay(self, base: Base, edits: Edits, plan: MergePlan, looked: Looked) -> Delta:
         """Replay the edits on what was looked up, and return the difference."""
         with self._stages.stage("replay"):
             sparse = sparse_namespace(base, plan, looked)

@@ -139,7 +139,7 @@ def sparse_namespace(base: Base, plan: MergePlan, looked: Looked) -> Sparse:
     namespace, strings = base.open(root)
     sparse = Sparse(namespace, base, plan, looked, strings, [], [], materialised)
     with no_collection():
-        nodes = _parsed(looked.messages, strings, namespace.unknown_fields)
+        nodes = _parse(looked.messages, strings, namespace.unknown_fields)
         _link(sparse, trie, ids, nodes)
     return sparse
 
@@ -168,7 +168,7 @@ def _check_open_files(facts: BaseFacts, trie: BaseTrie, ids: list[int]) -> None:
             )
 
 
-def _parsed(messages: Mapping[int, bytes], strings: Strings, kept: Kept) -> dict[int, INode]:
+def _parse(messages: Mapping[int, bytes], strings: Strings, kept: Kept) -> dict[int, INode]:
     nodes: dict[int, INode] = {}
     seen: SeenTraits = {}
     rest = iter(messages.values())

@@ -89,9 +89,9 @@ class CountingEngine:
         """See `spark.engine.model.Engine`."""
         # Begun here and not in the generator: the stage starts when it is called.
         results = self._engine.run(stage, function, tasks)
-        return self._told(stage, results, len(tasks))
+        return self._report_each(stage, results, len(tasks))
 
-    def _told(
+    def _report_each(
         self, stage: str, results: Iterator[tuple[int, R]], total: int
     ) -> Iterator[tuple[int, R]]:
         for done, result in enumerate(results, 1):

@@ -34,7 +34,7 @@ def work_directory(parent: Path) -> Iterator[Path]:
     """
     parent.mkdir(parents=True, exist_ok=True)
     remove_left_over(parent)
-    room, lock = _locked(parent)
+    room, lock = _make_room(parent)
     try:
         yield room
     finally:
@@ -57,7 +57,7 @@ def remove_left_over(parent: Path) -> list[Path]:
     return removed
 
 
-def _locked(parent: Path) -> tuple[Path, DirectoryLock]:
+def _make_room(parent: Path) -> tuple[Path, DirectoryLock]:
     for _ in range(_TRIES):
         room = parent / f"{PREFIX}{uuid4().hex[:12]}"
         room.mkdir(mode=0o700)

@@ -140,13 +140,13 @@ def document_of(report: NamespaceReport) -> dict[str, Any]:
         "command": "namespace report",
         "source": asdict(report.source),
         "settings": asdict(report.settings),
-        "sections": {name: _listed(part) for name, part in found.items()},
+        "sections": {name: _to_lists(part) for name, part in found.items()},
     }
 
 
-def _listed(value: Any) -> Any:  # noqa: ANN401 - JSON
+def _to_lists(value: Any) -> Any:  # noqa: ANN401 - JSON
     if isinstance(value, dict):
-        return {key: _listed(entry) for key, entry in value.items()}
+        return {key: _to_lists(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_listed(entry) for entry in value]
+        return [_to_lists(entry) for entry in value]
     return value

@@ -68,7 +68,7 @@ class Export:
                 files = batch.filter(pc.equal(batch.column("type").cast(pa.string()), "FILE"))
                 ids.append(_numbers(files, "id"))
                 lengths.append(_numbers(files, "length"))
-        return _joined(ids), _joined(lengths)
+        return _join(ids), _join(lengths)
 
     def directories(self) -> Directories:
         """Return all directories but for their paths."""
@@ -77,7 +77,7 @@ class Export:
             for batch in _batches(path, _DIRECTORY_COLUMNS):
                 for part, name in zip(parts, _DIRECTORY_COLUMNS, strict=True):
                     part.append(_numbers(batch, name, NOTHING if name == "parent_id" else 0))
-        ids, parent_ids, *others = (_joined(part) for part in parts)
+        ids, parent_ids, *others = (_join(part) for part in parts)
         order = np.argsort(ids, kind="stable")
         ids, parent_ids = ids[order], parent_ids[order]
         if len(ids) and (np.diff(ids) == 0).any():
@@ -195,11 +195,11 @@ def _batches(
     path: Path, columns: Iterable[str], words: tuple[str, ...] = ()
 ) -> Iterator[pa.RecordBatch]:
     # One file after the other: an error names its file, and the memory is that of a few batches.
-    with _reading(path), _opened(path, words) as file:
+    with _reading(path), _open(path, words) as file:
         yield from file.iter_batches(BATCH_ROWS, columns=list(columns))
 
 
-def _opened(path: Path, words: tuple[str, ...]) -> pq.ParquetFile:
+def _open(path: Path, words: tuple[str, ...]) -> pq.ParquetFile:
     return pq.ParquetFile(path, read_dictionary=list(words), page_checksum_verification=True)
 
 
@@ -256,5 +256,5 @@ def _numbers(batch: pa.RecordBatch, name: str, nothing: int = 0) -> Ints:
     return found
 
 
-def _joined(parts: list[Ints]) -> Ints:
+def _join(parts: list[Ints]) -> Ints:
     return np.concatenate(parts) if parts else np.empty(0, np.int64)

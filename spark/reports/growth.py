@@ -38,7 +38,7 @@ class Growth:
         """Compare a batch of the newer export with what was there."""
         files = batch.kind == FILE
         ids, length, user = batch.id[files], batch.length[files], batch.user[files]
-        place, known = self._found(ids)
+        place, known = self._find(ids)
         self._still_there[place[known]] = True
         before = np.zeros(len(ids), np.int64)
         before[known] = self._lengths[place[known]]
@@ -58,7 +58,7 @@ class Growth:
     def older(self, batch: Inodes) -> None:
         """Count a batch of the older export, and what of it is gone; after all newer batches."""
         files = batch.kind == FILE
-        place, known = self._found(batch.id[files])
+        place, known = self._find(batch.id[files])
         gone = known.copy()
         gone[known] = ~self._still_there[place[known]]
         length = batch.length[files]
@@ -70,7 +70,7 @@ class Growth:
         }
         self._before.add(batch.user[files], columns)
 
-    def _found(self, ids: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+    def _find(self, ids: Ints) -> tuple[Ints, NDArray[np.bool_]]:
         place = np.searchsorted(self._ids, ids)
         if not len(self._ids):
             return place, np.zeros(len(ids), np.bool_)
@@ -152,19 +152,19 @@ def tree_changes(older: Directories, newer: Directories) -> TreeChanges:
         np.where(parent_ids == NOTHING, NOTHING, place),
         then,
         now,
-        _picked(older.subtree_files, then),
-        _picked(older.subtree_bytes, then),
-        _picked(newer.subtree_files, now),
-        _picked(newer.subtree_bytes, now),
+        _pick(older.subtree_files, then),
+        _pick(older.subtree_bytes, then),
+        _pick(newer.subtree_files, now),
+        _pick(newer.subtree_bytes, now),
     )
 
 
 def _parent_ids(directories: Directories, rows: Ints) -> Ints:
-    parents = _picked(directories.parent, rows, NOTHING)
-    return _picked(directories.id, parents, NOTHING)
+    parents = _pick(directories.parent, rows, NOTHING)
+    return _pick(directories.id, parents, NOTHING)
 
 
-def _picked(column: Ints, rows: Ints, otherwise: int = 0) -> Ints:
+def _pick(column: Ints, rows: Ints, otherwise: int = 0) -> Ints:
     if not len(column):
         return np.full(len(rows), otherwise, np.int64)
     return np.where(rows == NOTHING, otherwise, column[rows])

@@ -23,7 +23,7 @@ class Sums:
     def add(self, keys: Ints, columns: Mapping[str, NDArray[np.generic]]) -> None:
         """Add one batch: each column has as many values as there are keys."""
         arrays = {name: columns[name].astype(np.int64, copy=False) for name in self._columns}
-        self._keep(self._grouped(pa.table({"key": keys.astype(np.int64, copy=False), **arrays})))
+        self._keep(self._group(pa.table({"key": keys.astype(np.int64, copy=False), **arrays})))
         if self._rows > _COMBINED_AT_ROWS:
             self._combine()
 
@@ -40,13 +40,13 @@ class Sums:
         if len(self._partial) > 1:
             table = pa.concat_tables(self._partial)
             self._partial, self._rows = [], 0
-            self._keep(self._grouped(table))
+            self._keep(self._group(table))
 
     def _keep(self, table: pa.Table) -> None:
         self._partial.append(table)
         self._rows += table.num_rows
 
-    def _grouped(self, table: pa.Table) -> pa.Table:
+    def _group(self, table: pa.Table) -> pa.Table:
         grouped = table.group_by("key").aggregate([(name, "sum") for name in self._columns])
         return grouped.rename_columns(
             ["key" if name == "key" else name.removesuffix("_sum") for name in grouped.column_names]

@@ -8,12 +8,12 @@ _COUNTS: Final = ("", "k", "M", "G", "T")
 
 def size(count: float) -> str:
     """Bytes with three digits and a binary unit: 1.46 GiB."""
-    return _scaled(count, 1024, _BYTES)
+    return _scale(count, 1024, _BYTES)
 
 
 def brief(count: float) -> str:
     """Write a count with three digits: 4.27 M."""
-    return _scaled(count, 1000, _COUNTS)
+    return _scale(count, 1000, _COUNTS)
 
 
 def full(count: float) -> str:
@@ -34,7 +34,7 @@ def rounded(text: str) -> str:
     return f"{number.rstrip('0').rstrip('.') if '.' in number else number} {unit}".rstrip()
 
 
-def _scaled(count: float, step: int, names: tuple[str, ...]) -> str:
+def _scale(count: float, step: int, names: tuple[str, ...]) -> str:
     place, left = 0, abs(count)
     # 999.5 would be shown as 1000 of the smaller unit.
     while left >= step - 0.5 and place < len(names) - 1:

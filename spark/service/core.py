@@ -178,28 +178,28 @@ def step(state: State, event: Event, rules: Rules, now: float) -> Step:
         case WokeUp():
             return Step(replace(state, phase=Phase.LOOKING), Look(), "checkpoint.looking", {})
         case Looked(seen):
-            return _looked(state, seen, rules, now)
+            return _handle_look(state, seen, rules, now)
         case Rolled(problem):
-            return _rolled(state, problem, rules)
+            return _begin_merge(state, problem, rules)
         case Merged(ready):
-            return _merged(state, ready, rules)
+            return _begin_upload(state, ready, rules)
         case Offered():
-            return _offered(state, event, rules, now)
+            return _handle_offered(state, event, rules, now)
         case Failed(why):
             # An upload that fails, not a NameNode's word, cannot read our image: make another.
             lost = state.phase is Phase.UPLOADING
-            return _failed(replace(state, ready=None) if lost else state, why, rules)
+            return _retry_later(replace(state, ready=None) if lost else state, why, rules)
         case _:
             assert_never(event)
 
 
-def _looked(state: State, seen: ClusterState, rules: Rules, now: float) -> Step:
+def _handle_look(state: State, seen: ClusterState, rules: Rules, now: float) -> Step:
     before = state.image_txid
     state = replace(state, seen=seen, image_txid=seen.image_txid)
     if seen.active is None:
         # No NameNode could take an image, and what is merged now would carry an epoch that is
         # ending.
-        return _failed(replace(state, image_txid=before), "no NameNode is active", rules)
+        return _retry_later(replace(state, image_txid=before), "no NameNode is active", rules)
     elsewhere = before is not None and seen.image_txid > before
     if elsewhere:
         state = replace(state, last_at=now)
@@ -231,18 +231,18 @@ def _looked(state: State, seen: ClusterState, rules: Rules, now: float) -> Step:
     return Step(replace(state, phase=Phase.MERGING), Merge(), "checkpoint.merge", facts)
 
 
-def _rolled(state: State, problem: str, rules: Rules) -> Step:
+def _begin_merge(state: State, problem: str, rules: Rules) -> Step:
     seen = state.seen
     nothing = seen is None or seen.finalized_txid <= seen.image_txid
     if problem and nothing:
-        return _failed(state, f"the log could not be rolled: {problem}", rules)
+        return _retry_later(state, f"the log could not be rolled: {problem}", rules)
     # What is finalized already is worth a merge without the rest.
     said = "checkpoint.merge_without_the_rest" if problem else "checkpoint.merge"
     facts = {"problem": problem} if problem else {}
     return Step(replace(state, phase=Phase.MERGING), Merge(), said, facts)
 
 
-def _merged(state: State, ready: Ready, rules: Rules) -> Step:
+def _begin_upload(state: State, ready: Ready, rules: Rules) -> Step:
     facts = {"txid": ready.txid, "epoch": ready.epoch}
     if state.image_txid is not None and ready.txid <= state.image_txid:
         return _wait(replace(state, failures=0), rules, "checkpoint.nothing_finalized", facts)
@@ -250,7 +250,7 @@ def _merged(state: State, ready: Ready, rules: Rules) -> Step:
     return Step(state, Upload(ready), "checkpoint.merged", facts)
 
 
-def _offered(state: State, event: Offered, rules: Rules, now: float) -> Step:
+def _handle_offered(state: State, event: Offered, rules: Rules, now: float) -> Step:
     ready = state.ready
     facts: dict[str, object] = {"txid": None if ready is None else ready.txid}
     if event.why:
@@ -266,14 +266,16 @@ def _offered(state: State, event: Offered, rules: Rules, now: float) -> Step:
         case UploadVerdict.SUPERSEDED:
             # A new term: only a new plan can be taken, and the next look makes one.
             why = event.why or "the active writes under another epoch"
-            return _failed(replace(state, ready=None), why, rules, said="checkpoint.superseded")
+            return _retry_later(
+                replace(state, ready=None), why, rules, said="checkpoint.superseded"
+            )
         case UploadVerdict.NO_ACTIVE | UploadVerdict.FAILED:
-            return _failed(state, event.why or "no NameNode took the image", rules)
+            return _retry_later(state, event.why or "no NameNode took the image", rules)
         case _:
             assert_never(event.verdict)
 
 
-def _failed(state: State, why: str, rules: Rules, *, said: str = "checkpoint.failed") -> Step:
+def _retry_later(state: State, why: str, rules: Rules, *, said: str = "checkpoint.failed") -> Step:
     failures = state.failures + 1
     seconds = rules.patience(failures)
     facts = {

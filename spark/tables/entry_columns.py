@@ -50,8 +50,8 @@ def decode_entries(data: bytes | bytearray, starts: Ints, ends: Ints) -> EdgeCol
     sound = cursors.at_end()
     every = np.frombuffer(data, np.uint8)
     rows = np.flatnonzero(sound)
-    children, owners, whole = _packed(cursors, every, plain_at[rows], plain_end[rows])
-    moved, movers, moved_whole = _packed(cursors, every, moved_at[rows], moved_end[rows])
+    children, owners, whole = _read_packed(cursors, every, plain_at[rows], plain_end[rows])
+    moved, movers, moved_whole = _read_packed(cursors, every, moved_at[rows], moved_end[rows])
     if whole and moved_whole and len(rows) == len(starts):
         parents, kids = [parent[owners], parent[movers]], [children, moved]
         count = len(moved)
@@ -63,7 +63,7 @@ def decode_entries(data: bytes | bytearray, starts: Ints, ends: Ints) -> EdgeCol
     )
 
 
-def _packed(
+def _read_packed(
     cursors: Cursors, every: NDArray[np.uint8], begin: Ints, end: Ints
 ) -> tuple[Ints, Ints, bool]:
     """Return the numbers of packed fields, the row of each, and whether all are usual."""

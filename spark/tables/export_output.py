@@ -85,7 +85,7 @@ def _clear(fresh: Path, old: Path, out: Path) -> None:
 
 @contextmanager
 def _held(room: Path) -> Iterator[None]:
-    lock = _locked(room)
+    lock = _lock(room)
     try:
         yield
     finally:
@@ -94,7 +94,7 @@ def _held(room: Path) -> Iterator[None]:
             room.rmdir()
 
 
-def _locked(room: Path) -> DirectoryLock:
+def _lock(room: Path) -> DirectoryLock:
     for _ in range(_TRIES):
         room.mkdir(exist_ok=True)
         try:

@@ -76,11 +76,11 @@ def open_tables(path: str) -> ImageTables:
         OSError: if it cannot be read.
     """
     found = Path(path).stat()
-    return _opened(path, found.st_size, found.st_mtime_ns)
+    return _open(path, found.st_size, found.st_mtime_ns)
 
 
 @lru_cache(maxsize=4)  # tasks of one process ask again for the image that they share
-def _opened(path: str, _size: int, _time: int) -> ImageTables:
+def _open(path: str, _size: int, _time: int) -> ImageTables:
     try:
         with Path(path).open("rb") as file:
             found = _read(path, file)
@@ -123,10 +123,10 @@ def _header(piece: Piece) -> pb.INodeSection:
         try:
             return pb.INodeSection.FromString(chunk.first())
         except BROKEN as problem:
-            raise _located(
+            raise _error_at(
                 piece, 0, f"malformed ({type(problem).__name__}: {problem})"
             ) from problem
-    raise _located(piece, 0, "it is empty")
+    raise _error_at(piece, 0, "it is empty")
 
 
 def header_end(piece: Piece) -> int:
@@ -151,7 +151,7 @@ def read_piece(piece: Piece, decode: Callable[[Chunk], T]) -> Iterator[T]:
         try:
             result = decode(rows)
         except BadMessage as problem:
-            raise _located(piece, chunk.offset + problem.at, problem.what) from problem
+            raise _error_at(piece, chunk.offset + problem.at, problem.what) from problem
         yield result
 
 
@@ -161,15 +161,15 @@ def _chunks(piece: Piece, size: int) -> Iterator[Chunk]:
         raw = stretch(file, piece.offset, piece.length, at_once=size)
         stream = decompressed(raw, piece.codec)
         try:
-            yield from chunks_of(_gathered(stream, size) if piece.codec else stream, limit=limit)
+            yield from chunks_of(_gather(stream, size) if piece.codec else stream, limit=limit)
         except BadMessage as problem:
-            raise _located(piece, problem.at, problem.what) from problem
+            raise _error_at(piece, problem.at, problem.what) from problem
         except ImageError as problem:
             where = f"section {piece.section} at byte {piece.offset}"
             raise ImageError(f"{piece.path}: {where}: {problem}. {_ADVICE}") from problem
 
 
-def _gathered(stream: Iterator[bytes], size: int) -> Iterator[bytes]:
+def _gather(stream: Iterator[bytes], size: int) -> Iterator[bytes]:
     """Pieces of a good size: some codecs give a few bytes at a time."""
     waiting: list[bytes] = []
     held = 0
@@ -182,7 +182,7 @@ def _gathered(stream: Iterator[bytes], size: int) -> Iterator[bytes]:
     yield b"".join(waiting)
 
 
-def _located(piece: Piece, at: int, what: str) -> ImageError:
+def _error_at(piece: Piece, at: int, what: str) -> ImageError:
     where = (
         f"section {piece.section} at byte {piece.offset}, byte {at} of its plain bytes"
         if piece.codec

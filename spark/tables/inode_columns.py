@@ -305,13 +305,13 @@ def _read_alone(
         found.rows.append(np.full(len(blocks), row, np.int64))
         found.parts.append((
             np.arange(len(blocks), dtype=np.int64),
-            np.array([_signed(b.blockId) for b in blocks], np.int64),
-            np.array([_signed(b.genStamp) for b in blocks], np.int64),
-            np.array([_signed(b.numBytes) for b in blocks], np.int64),
+            np.array([_to_signed(b.blockId) for b in blocks], np.int64),
+            np.array([_to_signed(b.genStamp) for b in blocks], np.int64),
+            np.array([_to_signed(b.numBytes) for b in blocks], np.int64),
         ))  # fmt: skip
 
 
-def _signed(number: int) -> int:
+def _to_signed(number: int) -> int:
     return number - 2 * _SIGN if number >= _SIGN else number
 
 
@@ -323,16 +323,16 @@ def _values(message: pb.INode, raw: bytes, start: int) -> Mapping[str, int | boo
         return {f"{column}_at": at, f"{column}_end": at + len(part)}
 
     values: dict[str, int | bool | bytes] = dict.fromkeys(_PLAIN, 0)
-    values |= {"id": _signed(message.id), "type": message.type}
+    values |= {"id": _to_signed(message.id), "type": message.type}
     values |= {"ns_quota": NO_QUOTA, "ds_quota": NO_QUOTA} | place(message.name, "name")
     body: pb.INodeFile | pb.INodeDirectory | pb.INodeSymlink
     if message.type == FILE:
         body = message.file
         values |= {
-            "atime": _signed(body.accessTime),
+            "atime": _to_signed(body.accessTime),
             "replication": body.replication,
-            "preferred_block_size": _signed(body.preferredBlockSize) or 1,
-            "length": sum(_signed(block.numBytes) for block in body.blocks),
+            "preferred_block_size": _to_signed(body.preferredBlockSize) or 1,
+            "length": sum(_to_signed(block.numBytes) for block in body.blocks),
             "blocks": len(body.blocks),
             "under_construction": body.HasField("fileUC"),
             "storage_policy_id": body.storagePolicyID,
@@ -340,11 +340,11 @@ def _values(message: pb.INode, raw: bytes, start: int) -> Mapping[str, int | boo
         }
     elif message.type == DIRECTORY:
         body = message.directory
-        values |= {"ns_quota": _signed(body.nsQuota), "ds_quota": _signed(body.dsQuota)}
+        values |= {"ns_quota": _to_signed(body.nsQuota), "ds_quota": _to_signed(body.dsQuota)}
     else:
         body = message.symlink
-        values |= place(body.target, "target") | {"atime": _signed(body.accessTime)}
-    values |= {"permission": body.permission, "mtime": _signed(body.modificationTime)}
+        values |= place(body.target, "target") | {"atime": _to_signed(body.accessTime)}
+    values |= {"permission": body.permission, "mtime": _to_signed(body.modificationTime)}
     if isinstance(body, pb.INodeSymlink):
         return values
     if body.HasField("xAttrs"):

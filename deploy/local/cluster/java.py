@@ -14,24 +14,24 @@ def find_java(
     environ: Mapping[str, str] | None = None, *, wrapper_directory: Path | None = None
 ) -> Java:
     """See `ha.daemon.java.find_java`; raises LocalClusterError."""
-    with _told():
+    with _as_cluster_error():
         return java.find_java(environ, wrapper_directory=wrapper_directory)
 
 
 def find_jars() -> Path:
     """See `ha.daemon.java.find_jars`; raises LocalClusterError."""
-    with _told():
+    with _as_cluster_error():
         return java.find_jars()
 
 
 def class_path(*patterns: str, first: Path | None = None) -> str:
     """See `ha.daemon.java.class_path`; raises LocalClusterError."""
-    with _told():
+    with _as_cluster_error():
         return java.class_path(*patterns, first=first)
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _as_cluster_error() -> Iterator[None]:
     try:
         yield
     except java.JavaMissing as problem:

@@ -216,7 +216,7 @@ def demo(*, as_object: bool, directory: Path | None, secure: bool, web: bool, ke
     """
     screen = Screen.on_stderr_if(as_object)
     try:
-        with orderly_end(), _staged(directory, screen, secure=secure, web=web) as stage:
+        with orderly_end(), _stage(directory, screen, secure=secure, web=web) as stage:
             findings = play(stage)
             facts = as_json(findings, stage)
             if keep:
@@ -229,7 +229,7 @@ def demo(*, as_object: bool, directory: Path | None, secure: bool, web: bool, ke
     raise SystemExit(0 if findings.well else 1)
 
 
-def _staged(
+def _stage(
     directory: Path | None, screen: Screen, *, secure: bool, web: bool
 ) -> AbstractContextManager[Stage]:
     where = directory or fresh_directory("demo")

@@ -99,7 +99,7 @@ def _look_up(
     return _Fetch(engine, index, trie, ids, work).run(), index
 
 
-def _saved(work: Path, stem: str, numbers: Numbers) -> str:
+def _save(work: Path, stem: str, numbers: Numbers) -> str:
     return save_ids(work / attempt_name(stem), numbers)
 
 
@@ -164,7 +164,7 @@ class _Fetch:
         if (keys[1:] == keys[:-1]).any():
             raise NeedsWholeNamespace(_COLLISION)
         rows = self._children(sorted_ids(ids[above[leaves]]))
-        wanted = _saved(self._work, "directories", np.sort(ids[known]))
+        wanted = _save(self._work, "directories", np.sort(ids[known]))
         keys_file = save_hashes(self._work / attempt_name("keys"), keys)
         tasks = [
             plan_fetch.FetchTask(part.item, part.index, wanted, rows, keys_file, str(self._work))
@@ -180,7 +180,7 @@ class _Fetch:
 
     def _children(self, parents: Numbers) -> tuple[str, ...]:
         """Files with the children of the directories in which something else is asked about."""
-        wanted = _saved(self._work, "parents", parents)
+        wanted = _save(self._work, "parents", parents)
         tasks = [
             plan_fetch.ChildrenTask(part.item, part.index, wanted, str(self._work))
             for part in self._index.directories

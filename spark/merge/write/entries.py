@@ -71,13 +71,13 @@ def write_entries(task: EntriesTask) -> EntriesWritten:
     order = np.argsort(index.begins[rows], kind="stable")
     path = Path(task.work) / attempt_name(f"part-directories-{task.item.number}")
     with PartWriter(path, task.codec) as writer:
-        pieces = _spliced(reader, index, zip(rows[order], told[order], strict=True), moves, names)
+        pieces = _splice(reader, index, zip(rows[order], told[order], strict=True), moves, names)
         for piece in pieces:
             writer.add(piece)
         return EntriesWritten(writer.finish(), changed.size)
 
 
-def _spliced(
+def _splice(
     reader: RangeReader,
     index: DirectoryIndex,
     changed: Iterable[tuple[int, int]],
@@ -147,7 +147,7 @@ def changed_entry(
     if added:
         came, numbers = zip(*added, strict=True)
         kept = ordered(
-            message.parent, [*_named(message.parent, kept, names), *came], [*kept, *numbers]
+            message.parent, [*_names_of(message.parent, kept, names), *came], [*kept, *numbers]
         )
     if not kept:
         return b""
@@ -156,7 +156,7 @@ def changed_entry(
     return delimited(message.SerializeToString())
 
 
-def _named(parent: int, children: list[int], names: Mapping[int, bytes]) -> list[bytes]:
+def _names_of(parent: int, children: list[int], names: Mapping[int, bytes]) -> list[bytes]:
     try:
         return [names[child] for child in children]
     except KeyError as missing:

@@ -59,14 +59,14 @@ def write_inodes(task: INodesTask) -> INodesWritten:
         data = reader.all_bytes()
         with PartWriter(path, task.codec) as writer:
             writer.add(task.head)
-            for piece in _spliced(data, index, updated, deleted, updates):
+            for piece in _splice(data, index, updated, deleted, updates):
                 writer.add(piece)
             part = writer.finish()
     count = index.ids.size - deleted.size
     return INodesWritten(part, count, updated.size, deleted.size, names)
 
 
-def _spliced(
+def _splice(
     data: memoryview, index: INodeIndex, updated: Numbers, deleted: Numbers, updates: Messages
 ) -> Iterator[bytes | memoryview]:
     """Yield the messages of a range: those between two changed ones at once."""

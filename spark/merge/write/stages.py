@@ -107,7 +107,7 @@ class _Writing:
     def _new(self, stem: str) -> Path:
         return self._work / attempt_name(stem)
 
-    def _saved(self, stem: str, ids: Ids) -> str:
+    def _save(self, stem: str, ids: Ids) -> str:
         return save_ids(self._new(stem), np.asarray(ids, np.int64))
 
     def _count(self) -> int:
@@ -124,13 +124,13 @@ class _Writing:
     def _expand(self) -> Expanded:
         delta = self._delta
         if not delta.tombstones.size:
-            return Expanded(self._saved("deleted", delta.gone), delta.gone.size)
+            return Expanded(self._save("deleted", delta.gone), delta.gone.size)
         task = ExpandTask(
             tuple((part.item, part.index) for part in self._index.directories),
-            self._saved("gone", delta.gone),
-            self._saved("tombstones", delta.tombstones),
-            self._saved("must-be-empty", delta.must_be_empty),
-            self._saved("materialised", delta.materialised),
+            self._save("gone", delta.gone),
+            self._save("tombstones", delta.tombstones),
+            self._save("must-be-empty", delta.must_be_empty),
+            self._save("materialised", delta.materialised),
             self._count(),
             str(self._work),
         )
@@ -161,7 +161,7 @@ class _Writing:
         gaining = np.array(sorted(self._delta.added), np.int64)
         if not gaining.size:
             return (), []
-        wanted = self._saved("gaining", gaining)
+        wanted = self._save("gaining", gaining)
         tasks = [
             ChildrenTask(part.item, part.index, wanted, str(self._work))
             for part in self._index.directories

@@ -77,7 +77,7 @@ def _nobody_leaves(
 
 def _only_the_looked_up(writing: stages._Writing) -> Expanded:
     gone = writing._delta.gone
-    return Expanded(writing._saved("deleted", gone), gone.size)
+    return Expanded(writing._save("deleted", gone), gone.size)
 
 
 def _source_keeps_its_time(sparse: Sparse, edits: Iterable[tuple[TxId, Op]]) -> None:
