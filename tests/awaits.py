@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 from tests import ROOT
 
 SETTLE_SECONDS = 20.0
-"""For what ends by itself after a life: aborted transports, threads that were told to end."""
+"""For what ends by itself after a life: aborted transports, threads that are to end."""
 POOL_THREADS = ("asyncio_", "ThreadPoolExecutor")
 """Threads that wait for work, and stay."""
 QUIET_TURNS = 5
@@ -32,6 +32,7 @@ class Fault(Enum):
     """What happens at an await."""
 
     CANCEL = "the life is cancelled"
+    EVICT = "a task of the part is cancelled, one that the part cancels itself"
     FAIL = "what is awaited fails"
     STOP = "the part is stopped, and its life goes on"
 
@@ -48,8 +49,11 @@ class _Cut:
         return self._act() if self.seen == self._number else None
 
 
-class _Counted(Coroutine[Any, Any, Any]):
-    """A coroutine whose suspensions are counted, and one of which may end in a failure."""
+class _Counted:
+    """A coroutine whose suspensions are counted, and one of which may end in a failure.
+
+    It is one by its methods, as `collections.abc.Coroutine` asks for.
+    """
 
     def __init__(self, work: Coroutine[Any, Any, Any], cut: _Cut) -> None:
         self._work, self._cut = work, cut
@@ -89,6 +93,8 @@ class Cuts:
     failure: Callable[[], Exception] = lambda: ConnectionResetError("planted")
     stop: Life | None = None
     typed: tuple[type[BaseException], ...] = ()
+    evicts: str = ""
+    """How the names begin of tasks that the part itself cancels."""
     kept: frozenset[str] = frozenset()
     """Parts of the names of what is meant to stay, or what a library keeps."""
 
@@ -104,6 +110,10 @@ class Cuts:
             match self.fault:
                 case Fault.CANCEL:
                     asyncio.get_running_loop().call_soon(begun[0].cancel)
+                case Fault.EVICT:
+                    waits = asyncio.current_task()
+                    if waits is not None and waits.get_name().startswith(self.evicts):
+                        asyncio.get_running_loop().call_soon(waits.cancel)
                 case Fault.STOP:
                     assert self.stop is not None
                     stopping.append(asyncio.create_task(self.stop()))

@@ -123,14 +123,22 @@ class Store:
         Where it is allowed, another task that writes the replica ends first. ``checksum`` is for
         operations that make a replica.  If the caller is cancelled, the operation still runs to its
         end: files and map must not part.  ``to_write``: the running task writes the replica from
-        then on, until ``end_writing``; the next operation must find it.
+        then on, until ``end_writing``; the next operation must find it.  A copy that is made for a
+        task that is cancelled does not stay.
 
         Raises:
             ReplicaRefused, ReplicaMissing: nothing has changed.
             NoRoom, VolumeFailed: the disk refused.
         """
         writer = asyncio.current_task() if to_write else None
-        return await to_its_end(self._perform(operation, checksum, writer))
+        undo = partial(self._give_up, operation.block) if to_write else None
+        return await to_its_end(self._perform(operation, checksum, writer), undo)
+
+    async def _give_up(self, block: Block) -> None:
+        """Undo what was made for a writer that was cancelled before it had it."""
+        self.end_writing(block.block_id)
+        with suppress(DataNodeError):
+            await self.discard(block)
 
     async def _perform(
         self,
@@ -140,11 +148,11 @@ class Store:
     ) -> model.Replica:
         block_id = operation.block.block_id
         async with Turn(self._changing, block_id):
-            _allowed(decide(operation, self._replicas.get(block_id)))
+            _require_allowed(decide(operation, self._replicas.get(block_id)))
             if operations.interrupts(operation):
                 await self._stop_writer(block_id)
             before = self._replicas.get(block_id)
-            outcome = _allowed(decide(operation, before))
+            outcome = _require_allowed(decide(operation, before))
             after = outcome.replica
             assert after is not None, "only an invalidation leaves nothing"
             if before is not None and outcome.dropped:
@@ -187,7 +195,7 @@ class Store:
         if block.block_id in self._changing:
             raise errors.ReplicaRefused(f"{block} is changing at the moment")
         replica = self._replicas.get(block.block_id)
-        _allowed(decide(operations.Invalidate(block), replica))
+        _require_allowed(decide(operations.Invalidate(block), replica))
         assert replica is not None
         self._put(block.block_id, None)
         return replica
@@ -374,7 +382,7 @@ def _close_unwanted(opened: asyncio.Future[ReplicaFiles]) -> None:
         opened.result().close()
 
 
-def _allowed(outcome: Next | OperationRefused) -> Next:
+def _require_allowed(outcome: Next | OperationRefused) -> Next:
     match outcome:
         case Next():
             return outcome

@@ -113,24 +113,24 @@ class Receiver:
         target = self._plan.next_target
         mirror = None
         status, bad_link, message = _SUCCESS, "", ""
-        if target is not None:
-            try:
-                mirror = await self._connected(target)
-                if self._plan.from_client:
-                    answer = await mirror.read_message(
-                        pb.BlockOpResponseProto, seconds=self._seconds
-                    )
-                    status, bad_link = answer.status, answer.firstBadLink
-                    if status != _SUCCESS:
-                        bad_link = bad_link or address_of(target)
-                        message = answer.message
-            except (PeerLost, MalformedTransfer) as problem:
-                log.warning("datanode.mirror_lost", target=address_of(target), why=str(problem))
-                status, bad_link, message = _ERROR, address_of(target), str(problem)
-                if mirror is not None:
-                    mirror.abort()
-                mirror = None
         try:
+            if target is not None:
+                try:
+                    mirror = await self._connect_mirror(target)
+                    if self._plan.from_client:
+                        answer = await mirror.read_message(
+                            pb.BlockOpResponseProto, seconds=self._seconds
+                        )
+                        status, bad_link = answer.status, answer.firstBadLink
+                        if status != _SUCCESS:
+                            bad_link = bad_link or address_of(target)
+                            message = answer.message
+                except (PeerLost, MalformedTransfer) as problem:
+                    log.warning("datanode.mirror_lost", target=address_of(target), why=str(problem))
+                    status, bad_link, message = _ERROR, address_of(target), str(problem)
+                    if mirror is not None:
+                        mirror.abort()
+                    mirror = None
             await self._answer(status, bad_link=bad_link, message=message)
             if self._plan.from_client and status != _SUCCESS:
                 raise errors.ReplicaRefused(f"the pipeline ends at {bad_link}: {message}")
@@ -139,7 +139,7 @@ class Receiver:
             if mirror is not None:
                 mirror.close()
 
-    async def _connected(self, target: hdfs.DatanodeInfoProto) -> Peer:
+    async def _connect_mirror(self, target: hdfs.DatanodeInfoProto) -> Peer:
         seconds = self._limits.connect_seconds + self._limits.downstream_seconds
         request = self._plan.for_next()
         mirror = await connect(target.id, request.header.baseHeader.token, seconds=seconds)

