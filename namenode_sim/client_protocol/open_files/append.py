@@ -18,13 +18,18 @@ from namenode_sim.edits.ops import Append
 from namenode_sim.edits.values import Block
 from namenode_sim.leases.taking import Intent
 from namenode_sim.namespace.inode import STRIPED, INodeDirectory, INodeFile
+from namenode_sim.namespace.snapshots.diffs import has_more_behind
 from namenode_sim.namespace.usage import effective_policy_id
 
 NEW_BLOCK = 32
 
 
 def append(scene: Scene, request: calls.AppendRequestProto) -> EditPlan:
-    """Open a file for its caller; the answer has the last block, unless that is full."""
+    """Open a file for its caller; the answer has the last block, unless that is full.
+
+    A block that a snapshot has more of the file behind does not grow: what is read there would be
+    shifted.  A new one follows it, as it does a full one.
+    """
     route = find(scene, request.src)
     if isinstance(route.last, INodeDirectory):
         raise already_exists(
@@ -45,7 +50,8 @@ def append(scene: Scene, request: calls.AppendRequestProto) -> EditPlan:
     taken = lease_recovery.take_lease(scene, route, request.clientName, Intent.APPEND)
     if isinstance(taken, lease_recovery.StillOpen):
         return taken.plan
-    new_block = bool(request.flag & NEW_BLOCK)
+    asked = bool(request.flag & NEW_BLOCK)
+    new_block = asked or (bool(taken.blocks) and has_more_behind(file, taken.blocks[-1].block_id))
     if taken.blocks:
         try:
             _check_last(scene, route.path, file, taken.blocks, new_block=new_block)
@@ -60,7 +66,7 @@ def append(scene: Scene, request: calls.AppendRequestProto) -> EditPlan:
 
     def answer() -> calls.AppendResponseProto:
         scene.leases.renew(request.clientName, scene.now)
-        return _append_response(scene, file, new_block=new_block)
+        return _append_response(scene, file, new_block=asked)
 
     return EditPlan((*taken.ops, op), answer)
 

@@ -273,6 +273,13 @@ def keeps_block(tree: Tree, path: str, file: INodeFile, block_id: int) -> bool:
     return kept and _lists(up_to(file.packed_blocks, diffs[-1].size), block_id)
 
 
+def has_more_behind(file: INodeFile, block_id: int) -> bool:
+    """Return whether a snapshot has this block of a file, and others behind it."""
+    diffs = file.history.diffs if file.history is not None else []
+    size = PACKED_BLOCK.size
+    return any(_lists((diff.packed_blocks or b"")[:-size], block_id) for diff in diffs)
+
+
 def _lists(packed: bytes | None, block_id: int) -> bool:
     return any(number == block_id for number, _, _ in PACKED_BLOCK.iter_unpack(packed or b""))
 

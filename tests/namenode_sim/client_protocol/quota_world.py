@@ -131,7 +131,7 @@ class QuotaWorld:
             node.id: amounts_of(self.namespace, node)
             for node in inode.subtree(tree.root)
             if isinstance(node, inode.INodeDirectory) and limits_of(node)
-            if not f"{without}/".startswith(f"{inode.full_path(node).rstrip('/')}/")
+            if not without or not f"{without}/".startswith(f"{inode.full_path(node).rstrip('/')}/")
         }
 
     def check_taken(self, before: dict[int, Amounts], method: str) -> None:

@@ -310,3 +310,25 @@ def closed(served: namenode_in_memory.Served, last: ExtendedBlockProto) -> tuple
     file = served.namespace.tree.file("/f")
     op = close_edit(file, "/f", 1, (Block(last.blockId, last.numBytes, last.generationStamp),))
     return served.log.append(op), op
+
+
+async def test_a_block_that_a_snapshot_has_more_behind_does_not_grow() -> None:
+    """Bad schedule: a cut at the end of a short block; the snapshot reads on behind that block."""
+    served = datanodes_in_memory.with_datanodes(namenode_in_memory.serve())
+    await served.mkdirs("/d")
+    first, _ = await datanodes_in_memory.written(served, "/d/f", 700, 300)
+    await served.take_snapshot("/d", "s")
+    await served.call("truncate", src="/d/f", newLength=700, clientName="other")
+    answer = await append(served, src="/d/f")
+    assert (answer.HasField("block"), answer.stat.length) == (False, 700)
+    (edit,) = served.log.ops()[-1:]
+    assert isinstance(edit, Append)
+    assert edit.new_block
+    assert stage(served, first.blockId) is Stage.COMPLETE
+    added = await datanodes_in_memory.add_block(
+        served, "/d/f", datanodes_in_memory.sized(first, 700), clientName="other"
+    )
+    assert added.offset == 700
+    old = await datanodes_in_memory.locations(served, "/d/.snapshot/s/f")
+    assert [(one.offset, one.b.numBytes) for one in old.blocks] == [(0, 700), (700, 300)]
+    await served.call("deleteSnapshot", snapshotRoot="/d", snapshotName="s")
