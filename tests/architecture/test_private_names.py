@@ -39,7 +39,7 @@ ALLOWED: Final[dict[str, dict[str, int]]] = {
         "namenode_sim/datanodes/redundancy_planted.py": 10,
         "namenode_sim/namespace/test_changes.py": 4,
         "simulation/blocks/planted_datanode.py": 5,
-        "simulation/blocks/planted_hosts.py": 7,
+        "simulation/blocks/planted_hosts.py": 8,
         "simulation/blocks/planted_moves.py": 1,
         "simulation/blocks/planted_namenode.py": 6,
         "simulation/failover/planted_beliefs.py": 10,

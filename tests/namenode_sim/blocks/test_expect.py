@@ -19,3 +19,16 @@ def test_a_replica_of_an_earlier_pipeline_is_not_corrupt_in_the_next_one() -> No
     state.map.check()
     assert not state.map.corrupt_marks(slot)
     assert [one.storage for one in state.map.construction(slot).locations] == [storage.number]
+
+
+def test_a_replica_that_fell_out_of_a_recovered_pipeline_is_dropped() -> None:
+    """The edit shows the new pipeline's stamp; the DataNode that was left out has the old one."""
+    state = BlockState()
+    state.activate()
+    left_out, other = (state.add_storage(name, "DS-1") for name in ("dn1", "dn2"))
+    slot = state.add_block(16386, BLOCK, 0, OLD, 2, Stage.UNDER_CONSTRUCTION)
+    for storage, stamp in ((left_out, OLD), (other, OLD), (other, NEW)):
+        receive(state, storage, [(BLOCK, Reported(ReplicaState.RBW, stamp, 0))], 1.0)
+    state.revise(slot, NEW, 0)
+    state.map.check()
+    assert [one.storage for one in state.map.construction(slot).locations] == [other.number]

@@ -53,7 +53,7 @@ class Executor:
     def __init__(self, life: Life, others: dict[str, Datanode], faces: Faces) -> None:
         self._life, self._others, self._faces = life, others, faces
         self._name, self._watcher = life.owner.name, life.owner.watcher
-        life.take_queued = self.take_queued
+        life.take_queued = self.take_before_report
 
     async def run(self) -> None:
         """Execute commands for ever; the claim is checked when a command is taken."""
@@ -63,9 +63,12 @@ class Executor:
             life.more.clear()
             if life.owner.command_seconds:
                 await asyncio.sleep(life.owner.random.random() * life.owner.command_seconds)
-            await self.take_queued()
+            await self._take_queued()
 
-    async def take_queued(self) -> None:
+    async def take_before_report(self) -> None:
+        await self._take_queued()
+
+    async def _take_queued(self) -> None:
         life = self._life
         while life.commands:
             who, command = life.commands.popleft()

@@ -44,11 +44,19 @@ def claim_looked_at_too_early() -> Planting:
     )
 
 
-@bug("an order of an earlier term is carried out")
 def earlier_terms_count() -> Planting:
     return replacing(Life, "drop_orders_of_others", lambda _life, _who: None)
 
 
+async def _takes_none(_self: executor.Executor) -> None:
+    """Leave what waits."""
+
+
+bug.add(
+    "an order of an earlier term is carried out",
+    earlier_terms_count(),
+    beside=replacing(executor.Executor, "take_before_report", _takes_none),
+)
 bug.add(
     "a claim is forgotten over a restart",
     replacing(datanode, "decode", lambda _data: Claims()),

@@ -134,7 +134,11 @@ def report_undoes_news() -> Planting:
 
 
 bug.add(
-    "replicas of an old stamp stay", replacing(BlockState, "_drop_other_stamps", lambda *_: None)
+    "replicas of an old stamp stay",
+    replacing(BlockState, "_drop_other_stamps", lambda *_: None),
+    killer=_TESTS + "blocks/test_expect.py::"
+    "test_a_replica_that_fell_out_of_a_recovered_pipeline_is_dropped",
+    why="of a hundred worlds none shows it: mostly a new pipeline or a report settles the same",
 )
 
 
