@@ -122,9 +122,14 @@ class Lanes:
             thread = threading.Thread(
                 target=self._serve, args=(connection, peer), name="write lane", daemon=True
             )
-            if self._take(connection, thread):
+            if not self._take(connection, thread):
+                connection.close()
+                continue
+            try:
                 thread.start()
-            else:
+            except RuntimeError as full:  # the system gives no more threads
+                log.warning("journal.lane_not_accepted", because=str(full))
+                self._leave(thread)
                 connection.close()
 
     def _take(self, connection: socket.socket, thread: threading.Thread) -> bool:
@@ -172,12 +177,16 @@ class Lanes:
         except Exception:
             log.exception("journal.lane_crashed", peer=peer[0])
         finally:
-            with self._lock:
-                for known, thread in tuple(self._threads.items()):
-                    if thread is threading.current_thread():
-                        del self._threads[known]
-                self._mute.leave(threading.current_thread())
+            self._leave(threading.current_thread())
             connection.close()
+
+    def _leave(self, thread: threading.Thread) -> None:
+        """Forget a lane that has ended, or was not begun."""
+        with self._lock:
+            for known, its in tuple(self._threads.items()):
+                if its is thread:
+                    del self._threads[known]
+            self._mute.leave(thread)
 
     def _secure(self, connection: socket.socket) -> socket.socket:
         """Return the same connection, over TLS where its first byte says so.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from journal.errors import JournalError
+from journal.errors import JournalError, Unavailable
 from journal.links.grpc_link import GrpcLink
 from journal.links.hadoop_link import HadoopLink
 from journal.links.link import Link
@@ -70,6 +70,8 @@ async def test_a_link_that_is_cut_short_leaves_nothing_open(
 
     async def after(_: int) -> None:
         await link.close()
+        with pytest.raises(Unavailable):
+            await ask()
 
     kept = frozenset({"socket:"} if "grpc" in kind else ())  # it closes them when it likes
     cuts = Cuts(life, fault, stop=lambda: link.close(), typed=TYPED, kept=kept)

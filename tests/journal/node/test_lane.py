@@ -103,6 +103,23 @@ async def test_batches_and_heartbeats_go_over_a_lane(tmp_path: Path) -> None:
     assert found.read_bytes().endswith(records(1, 4))
 
 
+async def test_a_lane_for_which_the_system_has_no_thread_costs_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, refusals = threading.Thread.start, ["can't start new thread"]
+
+    def start_later(thread: threading.Thread) -> None:
+        if thread.name == "write lane" and refusals:
+            raise RuntimeError(refusals.pop())
+        start(thread)
+
+    async with opened(tmp_path) as stage:
+        monkeypatch.setattr(threading.Thread, "start", start_later)
+        assert await stage.refused(hello_bytes(hello(stage.offer.key)))
+        assert not refusals
+        assert await ask(await stage.lane(), stage.writer.batch(1, 1, 3)) is None
+
+
 async def test_a_node_that_takes_no_lanes_offers_none(tmp_path: Path) -> None:
     async with node_and_client(tmp_path) as (_, client):
         await client.format()

@@ -68,7 +68,9 @@ class Pair:
             await self.done(first, first.durable(txid))
             async with first.unchanged():
                 pass
+            first.namespace.apply(first.append(NOBODY), NOBODY)
             await self.done(first, first.become_standby())
+            assert first.writer is None
             await self.done(second, second.become_active())
             assert second.epoch == 2
         finally:
