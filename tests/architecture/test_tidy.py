@@ -28,6 +28,12 @@ RIDDLES = re.compile(
     re.IGNORECASE,
 )
 """Words that the model codebases of this field hardly use in comments; docs/STYLE.md says why."""
+PARTICIPLE = re.compile(
+    r"_([a-z]*[^e]ed|agreed|begun|bound|broken|brought|built|caught|chosen|drawn|found|frozen|given"
+    r"|gone|grown|heard|held|hidden|kept|known|laid|led|left|lost|made|meant|met|paid|said|seen|sent"
+    r"|shown|spent|spoken|stood|taken|thrown|told|torn|won|worn|written)"
+)
+"""Private names of one word that do not say what the function does, as ``_opened`` or ``_told``."""
 MAX_FOLDER_FILES = 22
 BANNED_FILE_NAMES = {"utils.py", "util.py", "helpers.py", "common.py", "misc.py", "manager.py"}
 
@@ -86,11 +92,30 @@ def findings(name: str, text: str) -> list[str]:
         if isinstance(node, ast.ClassDef) and _inherits_from_our_own(node):
             found.append(f"{name}: class {node.name} inherits; only errors and protocols may")
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.extend(f"{name}: {node.name}: {odd}" for odd in odd_docstring(node))
+            odd = (*odd_docstring(node), *odd_name(name, node))
+            found.extend(f"{name}: {node.name}: {why}" for why in odd)
         if isinstance(node, ast.ImportFrom) and _makes_costly_classes(name, node):
             found.append(f"{name}:{node.lineno}: dataclass is imported from ha.record")
     found.extend(f"{name}:{line}: the word {word!r}" for line, word in riddles(text))
     return found
+
+
+def odd_name(
+    file: str, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+) -> Iterator[str]:
+    """Yield why the name of a private function of the product does not say what it does.
+
+    A participle may name a predicate, and what is read as a property or stands after ``with``.
+    """
+    if isinstance(node, ast.ClassDef) or node.returns is None or file.startswith("tests/"):
+        return
+    marks = " ".join(ast.unparse(mark) for mark in node.decorator_list)
+    read_well = "property" in marks or "contextmanager" in marks
+    returns = ast.unparse(node.returns)
+    if read_well or returns in {"None", "bool", "Never", "NoReturn"}:
+        return
+    if PARTICIPLE.fullmatch(node.name):
+        yield "a function is named by a verb, or by the noun of what it returns"
 
 
 def _makes_costly_classes(name: str, node: ast.ImportFrom) -> bool:
@@ -228,6 +253,8 @@ def test_nothing_names_a_place_outside_the_project() -> None:
         ('"""A page tells it."""\n', "the word 'tells'"),
         ('"""Doc."""\ndef f() -> None:\n    """Who may call."""\n', "the word 'Who'"),
         ('"""Doc."""\n# Told meanwhile.\n', "the word 'meanwhile'"),
+        ('"""Doc."""\ndef _opened() -> int:\n    return 1\n', "named by a verb"),
+        ('"""Doc."""\nclass A:\n    async def _told(self) -> str: ...\n', "named by a verb"),
         (
             '"""Doc."""\nclass SegmentState:\n    """A segment\'s state."""\n',
             "only repeats the name",
@@ -236,6 +263,21 @@ def test_nothing_names_a_place_outside_the_project() -> None:
 )
 def test_each_rule_catches_its_offender(text: str, complaint: str) -> None:
     assert any(complaint in finding for finding in findings("ha/thing.py", text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def _open() -> int: ...",
+        "def _deed() -> int: ...",
+        "def _opened() -> bool: ...",
+        "def _opened() -> None: ...",
+        "@property\ndef _opened() -> int: ...",
+        "@contextmanager\ndef _opened() -> Iterator[None]: ...",
+    ],
+)
+def test_a_participle_may_name_what_is_no_riddle(text: str) -> None:
+    assert findings("ha/thing.py", f'"""Doc."""\n{text}\n') == []
 
 
 def test_the_name_rule_catches_a_drawer_for_everything() -> None:
