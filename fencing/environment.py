@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from fencing.model import Target
-from ha.conf.secrets import is_secret, redacted
+from ha.conf.secrets import is_secret, redact
 
 MAX_VALUE_CHARACTERS = 16 * 1024
 """Linux starts no program with a variable of 128 KiB; a character takes up to four bytes."""
@@ -40,7 +40,7 @@ def command_environment(
     names that no variable can have, and those that would steer bash.
     """
     exported = {
-        _variable(key): redacted(value)
+        _variable(key): redact(value)
         for key, value in sorted(configuration.items())
         if _can_be_exported(key, value)
     }

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import ClassVar, Final, get_args
 
-from ha.conf.secrets import redacted
+from ha.conf.secrets import redact
 from ha.record import dataclass
 
 _DOES_NOTHING: Final = ("true", "/bin/true", "/usr/bin/true", ":", "exit 0")
@@ -58,7 +58,7 @@ class ShellMethod:
 
     def __str__(self) -> str:
         """Return it with its secrets replaced, for logs, status pages and reports."""
-        return f"shell({redacted(self.command)})"
+        return f"shell({redact(self.command)})"
 
 
 @dataclass(frozen=True, slots=True)

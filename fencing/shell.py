@@ -13,7 +13,7 @@ from typing import Final, cast
 import structlog
 
 from fencing.output import Lines
-from ha.conf.secrets import redacted
+from ha.conf.secrets import redact
 from ha.record import dataclass
 
 log = structlog.get_logger()
@@ -206,7 +206,7 @@ class _Run(asyncio.SubprocessProtocol):
     """One running command: its two streams, and whether it has ended."""
 
     def __init__(self, command: str) -> None:
-        self._command = abbreviate(redacted(command), ABBREVIATED_CHARACTERS)
+        self._command = abbreviate(redact(command), ABBREVIATED_CHARACTERS)
         self._pid: int | None = None
         self.exited = asyncio.Event()
         self.gone = asyncio.Event()

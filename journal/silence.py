@@ -49,7 +49,7 @@ class Silence:
     """The longest read lease that a node reports."""
 
 
-def weighed(told: Collection[Heard], *, nodes: int) -> Silence:
+def weigh(told: Collection[Heard], *, nodes: int) -> Silence:
     """Weigh the answers of those that have answered against all ``nodes``."""
     epoch = max((one.promised for one in told), default=NO_EPOCH)
     ago = sorted((one.ago_seconds for one in told if _witness(one, epoch)), reverse=True)

@@ -10,7 +10,7 @@ import structlog
 log = structlog.get_logger()
 
 
-def supervised(
+def supervise(
     work: Coroutine[Any, Any, None], name: str, on_broken: Callable[[str], None]
 ) -> asyncio.Task[None]:
     """Start a task; an error that leaves it is logged with its stack and passed to ``on_broken``.

@@ -16,7 +16,7 @@ from ha.daemon.own_delay import OwnDelay
 from ha.elector.zookeeper.errors import BadBreadcrumb, ZooKeeperRefused, ZooKeeperUnavailable
 from ha.names import waited_for
 from ha.notices.codec import MAX_ENTRY_CHARACTERS
-from ha.security.audit_text import escaped
+from ha.security.audit_text import escape
 from ha.service.errors import ServiceRefused, ServiceUnreachable
 
 MAX_ANSWER_BYTES = 1024 * 1024
@@ -128,7 +128,7 @@ async def fetch_object(address: HostPort, target: str) -> Mapping[str, object]:
     clock = ahead(answer.headers.get("date", ""), before, datetime.now(UTC))
     if answer.status == HTTPStatus.FORBIDDEN:
         why = answer.body[:MAX_ENTRY_CHARACTERS].decode("ascii", "replace").strip()
-        raise ValueError(f"HTTP 403: {escaped(why)}")
+        raise ValueError(f"HTTP 403: {escape(why)}")
     if answer.status != HTTPStatus.OK:
         raise ValueError(f"HTTP {answer.status}")
     try:

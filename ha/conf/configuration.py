@@ -18,7 +18,7 @@ from ha.conf.keys.units import words
 from ha.conf.keys.unused import NOT_USED, RENAMED
 from ha.conf.own_user import system_user
 from ha.conf.reader import Origin, Setting, read_settings
-from ha.conf.secrets import HIDDEN, redacted, shown_value
+from ha.conf.secrets import HIDDEN, redact, shown_value
 from ha.conf.spelling import untrusted_znodes
 from ha.record import dataclass, field, replace
 
@@ -253,7 +253,7 @@ def _format_value(name: str, text: str) -> str:
 
 def _without(name: str, text: str, error: Exception) -> str:
     """Return the fault of a value, without the secrets that the error may quote."""
-    return "cannot be used" if shown_value(name, text) == HIDDEN else redacted(str(error))
+    return "cannot be used" if shown_value(name, text) == HIDDEN else redact(str(error))
 
 
 def _names(key: Key[T], nameservice: str | None, namenode: str | None) -> tuple[str, ...]:
@@ -268,6 +268,6 @@ def _names(key: Key[T], nameservice: str | None, namenode: str | None) -> tuple[
 def _override(text: str) -> Setting:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
-        shown = redacted(text)
+        shown = redact(text)
         raise ConfigurationError(f"-D {shown!r} is not a setting. Write -D key=value.")
     return Setting(name.strip(), value, COMMAND_LINE)

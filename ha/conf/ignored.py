@@ -20,7 +20,7 @@ class Ignored:
         return f"{self.origin}: {self.name} is known to Hadoop and not used by nnha: {self.reason}"
 
 
-def ignored(configuration: Configuration) -> tuple[Ignored, ...]:
+def find_ignored(configuration: Configuration) -> tuple[Ignored, ...]:
     """Return the set keys of Hadoop that nnha does not use, without other programs' keys."""
     nodes, found = nodes_of(configuration), []
     for name, setting in sorted(configuration.settings.items()):

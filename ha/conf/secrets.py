@@ -82,7 +82,7 @@ def bare_secret(override: str) -> str:
     return name if value and not value.startswith("@") and is_secret(name) else ""
 
 
-def redacted(text: str) -> str:
+def redact(text: str) -> str:
     """Hide what looks like a secret in a text; rather too much than too little."""
     for pattern, shown in _HIDING:
         text = pattern.sub(shown, text)
@@ -93,4 +93,4 @@ def shown_value(key: str, value: str) -> str:
     """Return a setting's value for people; the path of a file that holds a secret is not hidden."""
     if value and is_secret(key) and not value.startswith("@"):
         return HIDDEN
-    return redacted(value)
+    return redact(value)

@@ -11,7 +11,7 @@ from prometheus_client import Counter
 from ha.daemon.log_limit import LineLimit, cut
 from ha.daemon.stderr import LossyStream, sturdy_stderr
 from ha.record import dataclass
-from ha.security.audit_text import escaped
+from ha.security.audit_text import escape
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 
@@ -79,7 +79,7 @@ def _on_one_line(
     """Escape control characters, which a terminal obeys: some values come from strangers."""
     for name, value in event.items():
         if isinstance(value, str) and name != "exception":
-            event[name] = escaped(value)
+            event[name] = escape(value)
     return event
 
 

@@ -4,7 +4,7 @@ import structlog
 
 from ha.conf.configuration import Configuration
 from ha.conf.hazards import Daemon, refuse_dangers
-from ha.conf.ignored import ignored
+from ha.conf.ignored import find_ignored
 
 log = structlog.get_logger()
 
@@ -17,7 +17,7 @@ def check_start(configuration: Configuration, daemon: Daemon) -> None:
     for warning in configuration.warnings:
         log.warning("configuration.warning", text=warning)
     refuse_dangers(configuration, daemon)
-    names = [one.name for one in ignored(configuration)]
+    names = [one.name for one in find_ignored(configuration)]
     if names:
         log.info(
             "configuration.ignored",

@@ -15,7 +15,7 @@ from typing import assert_never
 
 from ha.elector import actions as elector_actions
 from ha.elector import events
-from ha.elector.invariants import checked
+from ha.elector.invariants import check
 from ha.elector.model import AttemptNumber, Link, Role, SessionNumber, Stage
 from ha.elector.state import ElectorState, Step
 from ha.elector.takeover import answer_takeover
@@ -48,7 +48,7 @@ def step(state: ElectorState, event: events.Event) -> Step:
     Raises:
         InvariantBroken: if that must never be.
     """
-    return checked(state, event, _step(state, event))
+    return check(state, event, _step(state, event))
 
 
 def _step(state: ElectorState, event: events.Event) -> Step:

@@ -11,7 +11,7 @@ from ha.elector.state import ElectorState, Step
 from ha.invariant import ensure
 
 
-def checked(before: ElectorState, event: events.Event, step: Step) -> Step:
+def check(before: ElectorState, event: events.Event, step: Step) -> Step:
     """Return the step itself, after checking it.
 
     Raises:

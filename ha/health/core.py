@@ -222,7 +222,7 @@ def discard_if_loop_was_late(
     return Unjudged(f"{outcome.reason}, while our own event loop was {late_seconds:.1f} s late")
 
 
-def monitor_failed(state: HealthState, reason: str) -> HealthState:
+def note_monitor_failure(state: HealthState, reason: str) -> HealthState:
     """Return the health after the monitor itself has ended.
 
     See docs/reference/health.md#end-of-the-monitor.

@@ -92,7 +92,9 @@ class HealthMonitor:
         try:
             await self._rounds()
         except Exception as failure:
-            self._state = core.monitor_failed(self._state, f"the health monitor died: {failure!r}")
+            self._state = core.note_monitor_failure(
+                self._state, f"the health monitor died: {failure!r}"
+            )
             log.exception("health.monitor.failed", address=str(self._address))
             self._listener.health_changed(self._state.health, self._state.reason)
             raise

@@ -154,7 +154,7 @@ class Dispatcher:
             outcome = method.in_thread(parse_request(method.request, asked.request))
         except Exception as failure:  # noqa: BLE001 - it is reported as the call's outcome
             outcome = failure
-        answer = told(asked, connection.host, outcome, counted)
+        answer = encode_answer(asked, connection.host, outcome, counted)
         counted.took(time.monotonic() - began)
         return answer
 
@@ -259,7 +259,7 @@ class _Running:
     def ended(self, outcome: Message | Exception) -> None:
         """Answer it."""
         self._tell(outcome)
-        answer = told(self._asked, self._connection.host, outcome, self._meters)
+        answer = encode_answer(self._asked, self._connection.host, outcome, self._meters)
         if isinstance(answer, Hangup):
             self._connection.answer_and_hang_up(answer.last, answer.reason)
         else:
@@ -291,7 +291,7 @@ async def _handle(method: Method, call: Call, request: Message, running: _Runnin
     running.ended(outcome)
 
 
-def told(
+def encode_answer(
     asked: Asked, host: str, outcome: Message | Exception, meters: MethodMeters
 ) -> bytes | Hangup:
     """Return the answer to a call: a frame, or the last bytes of its connection."""

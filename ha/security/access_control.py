@@ -18,7 +18,7 @@ from prometheus_client import Counter
 from ha.conf.keys.security import Mode
 from ha.security.audit import Audit, Later, call_later
 from ha.security.audit_rate import QUIET_SECONDS, RefusalRate, Share
-from ha.security.audit_text import Entry, Outcome, escaped
+from ha.security.audit_text import Entry, Outcome, escape
 from ha.security.caller import Caller, Method, Role, local_caller, unproven
 from ha.security.decision import Action, Allowed, Denied, Policy, claim, decide
 from ha.security.peer_uid import End, end_of, is_here, still_open, uid_of
@@ -332,5 +332,5 @@ class AccessControl:
             self._told[caller.host] = now + TOLD_EVERY_SECONDS
         log.warning(
             "security.unproven_caller",
-            host=caller.host, says=escaped(caller.name), face=action.face, method=action.name,
+            host=caller.host, says=escape(caller.name), face=action.face, method=action.name,
         )  # fmt: skip

@@ -56,7 +56,7 @@ class Entry:
         return self.outcome is not Outcome.REFUSED
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Return one line without control characters, whatever was in it."""
     if text.isprintable() and "\\" not in text:
         return text
@@ -64,7 +64,7 @@ def escaped(text: str) -> str:
 
 
 def _cut_and_escape(text: str) -> str:
-    return escaped(text[:MAX_CHARACTERS])
+    return escape(text[:MAX_CHARACTERS])
 
 
 def _escape_character(character: str) -> str:

@@ -79,7 +79,7 @@ def scheme() -> str:
     return "http" if _own is None else "https"
 
 
-def secured(url: str) -> str:
+def secure_url(url: str) -> str:
     """Return a page's address as this process asks for it; others may write it without TLS."""
     return f"https://{url[7:]}" if _own is not None and url.startswith("http://") else url
 

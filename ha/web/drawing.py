@@ -76,7 +76,7 @@ class Arrangement:
         return placed
 
 
-def arranged(view: ClusterView, width: int) -> Arrangement:
+def arrange(view: ClusterView, width: int) -> Arrangement:
     """Draw all processes side by side on a wide screen, one kind below the other on a narrow."""
     made, titles = Arrangement(width), (_zookeeper_title(view), "NameNodes", _journal_title(view))
     found = (

@@ -213,7 +213,7 @@ class GrpcLink:
         except grpc.aio.AioRpcError as failure:
             if failure.code() is grpc.StatusCode.UNAVAILABLE:
                 NAMES.look_again(self._host)  # it may have moved
-            raise translated(failure) from None
+            raise translate(failure) from None
         except grpc.aio.UsageError as failure:
             raise Unavailable(f"the connection is closed: {failure}") from None
         if not isinstance(answer, reply):
@@ -244,6 +244,6 @@ async def _leave(channel: Any) -> None:  # noqa: ANN401 - grpc has no types
     await channel.close(_LEAVE_SECONDS)
 
 
-def translated(failure: grpc.aio.AioRpcError) -> JournalError:
+def translate(failure: grpc.aio.AioRpcError) -> JournalError:
     metadata = failure.trailing_metadata()
     return codec.rpc_error(failure.code(), failure.details(), metadata)

@@ -10,7 +10,7 @@ import aiohttp
 
 from ha.daemon.http.negotiate import prove_ourselves
 from ha.security.caller import Role
-from ha.security.own_tls import context_for, secured
+from ha.security.own_tls import context_for, secure_url
 from journal.errors import StorageFailed, Unavailable
 from journal.links.settings import ReaderSettings
 from journal.reader.frame_stream import Chunk, FrameReader
@@ -62,7 +62,9 @@ async def read_segment(
     """
     try:
         patience = session.timeout if timeout is None else timeout
-        async with session.get(secured(url), timeout=patience, allow_redirects=False) as response:
+        async with session.get(
+            secure_url(url), timeout=patience, allow_redirects=False
+        ) as response:
             if response.status != 200:
                 raise Unavailable(f"{url} answered {response.status} {response.reason}")
             async with aclosing(_pieces(response, chunk_bytes)) as pieces:

@@ -18,7 +18,7 @@ from journal.reader.lone_segment import LoneSegments
 from journal.reader.manifest import Redundant, merge
 from journal.reader.nodes import SourceNodes
 from journal.reader.tailing import OpenTail
-from journal.silence import Heard, Silence, weighed
+from journal.silence import Heard, Silence, weigh
 
 __all__ = ["Chunk", "JournalReader", "ReaderSettings"]
 
@@ -105,7 +105,7 @@ class JournalReader:
             )
             for reply in told.values()
         ]
-        return weighed(heard, nodes=self._nodes.count)
+        return weigh(heard, nodes=self._nodes.count)
 
     async def segments(self, first: TxId) -> tuple[Redundant, ...]:
         """Return the finalized segments from the one that holds ``first`` on, each with its nodes.

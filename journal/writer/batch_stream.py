@@ -14,7 +14,7 @@ from ha.security.own_tls import own_tls
 from journal.errors import JournalError, Unavailable
 from journal.lane import Offer
 from journal.links import codec
-from journal.links.grpc_link import translated
+from journal.links.grpc_link import translate
 from journal.links.lane_client import Done, Lane
 from journal.links.link import WriterMessage, WriteStream
 from journal.links.remote_node import RemoteNode
@@ -251,7 +251,7 @@ async def _why_ended(
     stream: WriteStream | None, failure: grpc.aio.AioRpcError | asyncio.InvalidStateError
 ) -> JournalError:
     if isinstance(failure, grpc.aio.AioRpcError):
-        return translated(failure)
+        return translate(failure)
     # "RPC already finished": the reason lies with the call.
     if stream is None or not stream.done():
         return Unavailable("the stream of writes ended")

@@ -74,7 +74,7 @@ def due_reason(state: CheckpointState, rules: CheckpointRules, applied: TxId, no
     return ""
 
 
-def saved(state: CheckpointState, txid: TxId, now: float) -> CheckpointState:
+def note_saved(state: CheckpointState, txid: TxId, now: float) -> CheckpointState:
     return replace(state, last_at=now, last_txid=txid)
 
 
@@ -94,7 +94,7 @@ def targets_for(
     return tuple(wanted)
 
 
-def answered(
+def note_answer(
     state: CheckpointState, name: str, txid: TxId, answer: UploadAnswer, now: float
 ) -> CheckpointState:
     """Return the state after a NameNode has answered or failed: then the image is offered again."""

@@ -16,7 +16,7 @@ from journal.model import TxId
 from namenode_sim import metrics
 from namenode_sim.checkpoint import schedule
 from namenode_sim.checkpoint.image_upload import UploadFailed, upload_image
-from namenode_sim.checkpoint.schedule import answered, saved
+from namenode_sim.checkpoint.schedule import note_answer, note_saved
 from namenode_sim.image.errors import ImageError
 from namenode_sim.storage.storage import NameStorage
 from namenode_sim.term.namenode import NameNode
@@ -104,7 +104,7 @@ class StandbyCheckpointer:
         newest = self._storage.newest_txid()
         if newest > self._state.last_txid:
             self._told |= {"txid": newest, "at": _saved_at(self._storage)}
-            self._state = saved(self._state, newest, time.monotonic())
+            self._state = note_saved(self._state, newest, time.monotonic())
 
     async def _save(self, why: str) -> None:
         log.info("checkpoint.begun", because=why)
@@ -131,7 +131,7 @@ class StandbyCheckpointer:
             metrics.CHECKPOINT_TXID.set(txid)
             metrics.CHECKPOINT_SUCCESS.set_to_current_time()
             self._told = {"txid": txid, "at": _clock(), "problem": ""}
-            self._state = saved(self._state, txid, time.monotonic())
+            self._state = note_saved(self._state, txid, time.monotonic())
             log.info("checkpoint.saved", image=path.name, txid=txid, seconds=round(seconds, 3))
 
     def _save_blocking(self) -> Path:
@@ -157,7 +157,7 @@ class StandbyCheckpointer:
         answers = await asyncio.gather(*(self._offer(name, image, txid) for name in names))
         for name, answer in zip(names, answers, strict=True):
             metrics.UPLOADS.labels(answer.name.lower()).inc()
-            self._state = answered(self._state, name, txid, answer, time.monotonic())
+            self._state = note_answer(self._state, name, txid, answer, time.monotonic())
 
     async def _offer(self, name: str, image: Path, txid: TxId) -> schedule.UploadAnswer:
         try:

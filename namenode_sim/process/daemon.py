@@ -72,7 +72,7 @@ from namenode_sim.startup.identity import (
 from namenode_sim.storage.local_copies import LocalCopies
 from namenode_sim.storage.local_edits import last_local_edit
 from namenode_sim.storage.storage import NameStorage, open_name_dirs
-from namenode_sim.supervised import supervised
+from namenode_sim.supervised import supervise
 from namenode_sim.term.gate import Gate
 from namenode_sim.term.journal_access import JournalAccess
 from namenode_sim.term.namenode import NameNode, TransitionRefused
@@ -259,7 +259,7 @@ class _Parts:
         if checkpoints is not None:
             duties["checkpoints"] = checkpoints.run()
         broken = namenode.end_because
-        tasks = [supervised(work, name, broken) for name, work in duties.items()]
+        tasks = [supervise(work, name, broken) for name, work in duties.items()]
         running.push_async_callback(_end, tasks)
         return namenode
 

@@ -26,7 +26,7 @@ from namenode_sim.image.reader import load_image
 from namenode_sim.startup.identity import NameNodeIdentity, journal_reader, name_directories
 from namenode_sim.startup.questions import Consent
 from namenode_sim.storage.fill import COMMENT, copy_image
-from namenode_sim.storage.format import erase, lock_all, occupied
+from namenode_sim.storage.format import erase, find_occupied, lock_all
 from namenode_sim.storage.storage import NEWEST_LAYOUT, OLDEST_LAYOUT
 from namenode_sim.storage.version_file import version_text
 from namenode_sim.transfer.image_fetch import FetchFailed, fetch_image
@@ -73,7 +73,7 @@ async def bootstrap_standby(
     _check_version(source, facts)
     directories = name_directories(conf, place.address)
     with lock_all(directories):
-        if full := occupied(directories):
+        if full := find_occupied(directories):
             shown = ", ".join(map(str, full))
             consent.require(
                 f"Re-format filesystem in {shown} ? (Y or N)",

@@ -24,7 +24,7 @@ from namenode_sim.startup.prepare.carry_out import Permission, prepare
 from namenode_sim.startup.questions import Choose, Consent
 from namenode_sim.startup.recover import Recovery, recover
 from namenode_sim.startup.shared_edits import initialize_shared_edits
-from namenode_sim.storage.format import occupied
+from namenode_sim.storage.format import find_occupied
 from namenode_sim.storage.storage import open_name_dirs
 
 
@@ -89,7 +89,7 @@ def format_file_system(request: Request) -> str:
 def _find_occupied(request: Request) -> list[Path]:
     directories = identity.edits_directories(request.conf, request.place.address)
     try:
-        return occupied(directories)
+        return find_occupied(directories)
     except OSError as problem:
         raise ExitWith(ABORTED, f"{problem}; nothing was changed.") from problem
 

@@ -87,7 +87,7 @@ def _remove_if_empty(directory: Path) -> None:
         directory.rmdir()
 
 
-def occupied(directories: Iterable[Path]) -> list[Path]:
+def find_occupied(directories: Iterable[Path]) -> list[Path]:
     """Return the directories that hold something that formatting would erase."""
     return [directory for directory in directories if not is_blank(directory)]
 

@@ -21,7 +21,7 @@ from journal.writer.window import Ended
 from namenode_sim.edits.codec import encode
 from namenode_sim.edits.ops import EndLogSegment, Op, StartLogSegment
 from namenode_sim.metrics import SYNC_BATCH_EDITS
-from namenode_sim.supervised import report_broken, supervised
+from namenode_sim.supervised import report_broken, supervise
 
 log = structlog.get_logger()
 
@@ -254,7 +254,7 @@ class EditLog:
             report_broken(_NAME, unforeseen, self._broken)
             return
         if batch.ends_segment:
-            self._rolling = supervised(self._next_segment(batch.last), _NAME, self._broken)
+            self._rolling = supervise(self._next_segment(batch.last), _NAME, self._broken)
             return
         self._under_way = None
         if self._frames:

@@ -20,7 +20,7 @@ from namenode_sim.edits.ops import EndLogSegment, Op, StartLogSegment
 from namenode_sim.metrics import READS_WITHOUT_LEASE, ROLE_CHANGES, enter_state
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.storage.local_edits import NO_EDIT, uninitialized
-from namenode_sim.supervised import supervised
+from namenode_sim.supervised import supervise
 from namenode_sim.term import role
 from namenode_sim.term.edit_log import EditLog, LogFailed
 from namenode_sim.term.gate import Gate
@@ -83,7 +83,7 @@ class NameNode:
 
     def start(self) -> None:
         """Begin as standby: follow the journal and listen for requests."""
-        self._owner = supervised(self._run(), "role-owner", self._end_now)
+        self._owner = supervise(self._run(), "role-owner", self._end_now)
         enter_state("standby")
         self.tailer.start()
         self._journal.start(lambda: self.state.role is role.Role.STANDBY)
@@ -287,7 +287,7 @@ class NameNode:
                 assert_never(action)
 
     def _beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        return supervised(work, f"a step as {self.state.role.value}", self.end_because)
+        return supervise(work, f"a step as {self.state.role.value}", self.end_because)
 
     def _end_now(self, reason: str) -> None:
         if not self.stopped_because.done():

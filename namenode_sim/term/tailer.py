@@ -16,7 +16,7 @@ from namenode_sim.edits.errors import EditsError
 from namenode_sim.metrics import LAST_APPLIED_TXID, TAIL_APPLIED, TAIL_FAILURES
 from namenode_sim.namespace.errors import ApplyError
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.supervised import supervised
+from namenode_sim.supervised import supervise
 
 log = structlog.get_logger()
 
@@ -99,7 +99,7 @@ class Tailer:
     def start(self) -> None:
         """Follow the journal until ``stop``."""
         if self._task is None:
-            self._task = supervised(self._follow(), "tail-edits", self._on_damage)
+            self._task = supervise(self._follow(), "tail-edits", self._on_damage)
 
     async def stop(self) -> None:
         """Stop following; what was applied stays."""

@@ -22,7 +22,7 @@ from namenode_sim.startup.identity import (
 from namenode_sim.startup.questions import Consent
 from namenode_sim.startup.shared_edits import ask_nodes, initialize_shared_edits
 from namenode_sim.storage.fill import copy_image
-from namenode_sim.storage.format import erase, erase_edits, lock_all, occupied
+from namenode_sim.storage.format import erase, erase_edits, find_occupied, lock_all
 from namenode_sim.storage.version_file import parse_version
 from spark.backup.create import image_of, segments_of
 from spark.backup.model import AUTHORITY, VERSION, BackupError, Manifest
@@ -49,7 +49,7 @@ async def restore_namespace(
     everywhere = edits_directories(conf, place.address)
     info = parse_version((backup / VERSION).read_bytes())
     with lock_all(directories):
-        full = list(map(str, occupied(everywhere)))
+        full = list(map(str, find_occupied(everywhere)))
         if keep_journal:
             await _ensure_journal(conf, place, info, manifest)
         else:

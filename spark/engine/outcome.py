@@ -57,7 +57,7 @@ def _words(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def settled(stage: str, outcome: TaskDone[R] | Failed) -> tuple[int, R]:
+def settle(stage: str, outcome: TaskDone[R] | Failed) -> tuple[int, R]:
     """Return the task's number and result.
 
     Raises:
@@ -96,4 +96,4 @@ class InlineEngine:
     ) -> Iterator[tuple[int, R]]:
         """See `spark.engine.model.Engine`."""
         for number, task in enumerate(tasks):
-            yield settled(stage, attempted(function, number, task, last=True))
+            yield settle(stage, attempted(function, number, task, last=True))

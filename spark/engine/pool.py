@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from spark.engine.model import TaskFailed
-from spark.engine.outcome import Failed, TaskDone, attempted, settled
+from spark.engine.outcome import Failed, TaskDone, attempted, settle
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -91,7 +91,7 @@ def _results(
                     "WorkerLost",
                     "a worker process died; if the system was out of memory, use fewer of them",
                 ) from problem
-            yield settled(stage, outcome)
+            yield settle(stage, outcome)
     finally:
         for future in futures:
             future.cancel()

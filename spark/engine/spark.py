@@ -13,7 +13,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext, TaskContext
 
 from spark.engine.model import SparkUnavailable, TaskFailed
-from spark.engine.outcome import Failed, TaskDone, attempted, settled
+from spark.engine.outcome import Failed, TaskDone, attempted, settle
 
 log = structlog.get_logger()
 
@@ -158,7 +158,7 @@ class _Stage(Generic[R]):
                     raise self._failure(mail.error, seen)
                 if not seen[mail.number]:
                     seen[mail.number] = True
-                    yield settled(self._stage, mail)
+                    yield settle(self._stage, mail)
         finally:
             _mailboxes.pop(self._group, None)
             if not ended and not all(seen):

@@ -44,7 +44,7 @@ class Proved(Generic[S]):
     result: S
 
 
-def proved(
+def prove(
     engine: Engine,
     stage: str,
     scan: Callable[[T], S],

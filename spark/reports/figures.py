@@ -79,7 +79,7 @@ class Sheet:
     figures: tuple[Grid | Bars, ...]
 
 
-def written(kind: FigureKind, cell: Cell, *, brief: bool = False) -> str:
+def format_cell(kind: FigureKind, cell: Cell, *, brief: bool = False) -> str:
     """Return a cell as people read it; a dash for what there is not."""
     if cell is None:
         return "-"

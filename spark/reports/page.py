@@ -8,7 +8,7 @@ from hashlib import sha256
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from spark.reports.figures import Bars, Cell, Column, FigureKind, Grid, Sheet, written
+from spark.reports.figures import Bars, Cell, Column, FigureKind, Grid, Sheet, format_cell
 from spark.reports.model import NamespaceReport
 from spark.reports.units import full
 
@@ -41,8 +41,8 @@ def _environment() -> Environment:
         "path": _path,
         "longest": _longest,
         "full": full,
-        "written": lambda kind, cell: _printable(written(kind, cell)),
-        "brief": lambda kind, value: written(kind, value, brief=True),
+        "written": lambda kind, cell: _printable(format_cell(kind, cell)),
+        "brief": lambda kind, value: format_cell(kind, value, brief=True),
     }
     environment.tests |= {"grid": lambda figure: isinstance(figure, Grid), "exact_size": _is_size}
     return environment

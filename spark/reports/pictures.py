@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from ha.console.output import plain
-from spark.reports.figures import Bars, Sheet, written
-from spark.reports.units import shortened
+from spark.reports.figures import Bars, Sheet, format_cell
+from spark.reports.units import shorten
 
 COLOURS: Final = ("#2f6fb0", "#d9822b")
 _INK: Final = "#222222"
@@ -69,7 +69,7 @@ def _draw(bars: Bars, path: Path) -> None:
 
 
 def _bars(axes: Any, bars: Bars) -> None:  # noqa: ANN401 - matplotlib has no types
-    labels = [shortened(plain(label), _LABEL_WIDTH) for label, _ in bars.rows]
+    labels = [shorten(plain(label), _LABEL_WIDTH) for label, _ in bars.rows]
     slots = 1 if bars.both_ways else len(bars.series)
     thickness = 0.8 / slots
     values = [value for _, row in bars.rows for value in row]
@@ -98,7 +98,7 @@ def _bars(axes: Any, bars: Bars) -> None:  # noqa: ANN401 - matplotlib has no ty
 
 def _number(axes: Any, bars: Bars, place: float, amount: float) -> None:  # noqa: ANN401
     axes.annotate(
-        written(bars.kind, amount, brief=True),
+        format_cell(bars.kind, amount, brief=True),
         (amount, place),
         xytext=(-4 if amount < 0 else 4, 0),
         textcoords="offset points",

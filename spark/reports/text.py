@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ha.console.output import plain
-from spark.reports.figures import Bars, Column, FigureKind, Grid, Sheet, written
+from spark.reports.figures import Bars, Column, FigureKind, Grid, Sheet, format_cell
 
 _GAP: Final = 2
 _NAME_WIDTH: Final = 24
@@ -35,7 +35,10 @@ def _show(console: Console, grid: Grid) -> None:
         console.print(Text("none"))
         return
     cells = [
-        [plain(written(column.kind, cell)) for column, cell in zip(grid.columns, row, strict=True)]
+        [
+            plain(format_cell(column.kind, cell))
+            for column, cell in zip(grid.columns, row, strict=True)
+        ]
         for row in grid.rows
     ]
     kept = _fitting(grid.columns, cells, console.width)

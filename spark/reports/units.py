@@ -28,7 +28,7 @@ def percent(share: float) -> str:
     return f"{share:,.0f} %" if share >= 9.95 or share == 0 else f"{share:.1f} %"
 
 
-def rounded(text: str) -> str:
+def trim(text: str) -> str:
     """Remove needless zeros from a border of a range: 1.00 MiB is 1 MiB."""
     number, _, unit = text.partition(" ")
     return f"{number.rstrip('0').rstrip('.') if '.' in number else number} {unit}".rstrip()
@@ -45,7 +45,7 @@ def _scale(count: float, step: int, names: tuple[str, ...]) -> str:
     return f"{sign}{left:.{digits}f} {names[place]}".rstrip()
 
 
-def shortened(path: str, width: int) -> str:
+def shorten(path: str, width: int) -> str:
     """Shorten a long path in its middle: its beginning and its end say most.
 
     It is cut between names if the first and the last name fit.

@@ -11,7 +11,7 @@ import pytest
 
 from deploy.local.cluster.cluster import Cluster, open_cluster
 from deploy.local.cluster.processes import wait_until
-from ha.cli.probe.question import answer, parsed
+from ha.cli.probe.question import answer, parse
 from ha.console.exit_codes import DONE
 from tests.deploy.monitoring.documented import DAEMONS, metrics_of
 
@@ -96,7 +96,7 @@ def test_every_daemon_is_alive_and_ready(cluster: Cluster, daemon: str) -> None:
     for path in ("/livez", "/readyz", "/health"):
         assert get(address(cluster, daemon, active) + path)[0] == HTTPStatus.OK, path
     for page, told in (("livez", "live"), ("readyz", "ready")):
-        question = parsed(f"{address(cluster, daemon, active)}/{page}")
+        question = parse(f"{address(cluster, daemon, active)}/{page}")
         assert answer(question, timeout_seconds=30.0) == (DONE, told)
 
 

@@ -9,7 +9,7 @@ from fencing.fencer import fence
 from fencing.model import BadSpec, FencingOutcome, FencingReport, ShellMethod, SshMethod, Target
 from fencing.shell import abbreviate
 from fencing.spec import parse_methods
-from ha.conf.secrets import redacted
+from ha.conf.secrets import redact
 from tests.fencing.sshd import free_port
 
 TARGET = Target("ns1", "nn1", "dummyhost", 1234)
@@ -208,6 +208,6 @@ async def test_secrets_in_a_command_are_in_no_log_and_no_report() -> None:
     ],
 )
 def test_what_looks_secret_is_hidden(command: str, expected: str) -> None:
-    assert redacted(command) == expected
-    assert redacted(expected) == expected, "it may pass through several hands"
+    assert redact(command) == expected
+    assert redact(expected) == expected, "it may pass through several hands"
     assert str(ShellMethod(command)) == f"shell({expected})"

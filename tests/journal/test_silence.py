@@ -3,7 +3,7 @@
 import pytest
 
 from journal.model import Epoch
-from journal.silence import Heard, weighed
+from journal.silence import Heard, weigh
 
 
 def heard(ago: float, *, promised: int = 7, writer: int = 7, lease: float = 1.0) -> Heard:
@@ -52,11 +52,11 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_who_bears_witness(case: str) -> None:
     told, (witnesses, silent) = CASES[case]
-    found = weighed(told, nodes=3)
+    found = weigh(told, nodes=3)
     assert (found.witnesses, found.silent_seconds) == (witnesses, silent)
 
 
 def test_the_longest_lease_counts_and_the_newest_epoch() -> None:
     told = [heard(9.0, lease=2.0), heard(9.0), heard(9.0, promised=6, writer=6, lease=5.0)]
-    found = weighed(told, nodes=3)
+    found = weigh(told, nodes=3)
     assert (found.lease_seconds, found.epoch, found.nodes) == (5.0, 7, 3)

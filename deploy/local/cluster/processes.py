@@ -18,7 +18,7 @@ from typing import TypeVar
 from deploy.local.cluster import reaper
 from deploy.local.cluster.errors import LocalClusterError
 from ha.record import dataclass, field
-from ha.security.own_tls import context_for, secured
+from ha.security.own_tls import context_for, secure_url
 
 STOP_SECONDS = 10.0
 """How long a process may take to end on SIGTERM before it is killed."""
@@ -56,7 +56,7 @@ def http_get(url: str, *, deadline_seconds: float = 1.0) -> tuple[int, bytes] | 
     """Return status code and body, or None without an answer in time."""
     try:
         with urllib.request.urlopen(
-            secured(url), timeout=deadline_seconds, context=context_for(None)
+            secure_url(url), timeout=deadline_seconds, context=context_for(None)
         ) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as refusal:

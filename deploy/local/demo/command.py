@@ -17,7 +17,7 @@ from deploy.local.cluster.places import remember
 from deploy.local.cluster.processes import wait_until
 from deploy.local.cluster.signals import orderly_end
 from deploy.local.demo.screen import Screen
-from ha.security.own_tls import secured
+from ha.security.own_tls import secure_url
 
 USUAL_DATANODES = 3
 _DOWN_SECONDS = 60.0
@@ -141,7 +141,7 @@ def _hints(local: Cluster) -> list[str]:
     active = local.active_namenodes()
     victim = local.process(active[0]).pid if active else "PID"
     return [
-        f"the cluster as a page: [bold]{secured(local.layout.web_url)}/[/]{_proof(local)}",
+        f"the cluster as a page: [bold]{secure_url(local.layout.web_url)}/[/]{_proof(local)}",
         f"configuration: [bold]{conf}[/]",
         "try, in another terminal:",
         f"  nnha status --conf-dir {conf}",

@@ -16,7 +16,7 @@ from deploy.local.workload.java_client import JavaClient, open_java_client, star
 from deploy.local.workload.workload import Workload
 from ha.cli.hadoop import haadmin
 from ha.record import dataclass
-from ha.security.own_tls import secured
+from ha.security.own_tls import secure_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def staged(
             cluster.up()
         screen.parts(cluster)
         if web:
-            screen.say(f"the cluster as a page: [bold]{secured(cluster.layout.web_url)}/[/]")
+            screen.say(f"the cluster as a page: [bold]{secure_url(cluster.layout.web_url)}/[/]")
         with open_java_client(process) as client:
             root = f"/nnha/{time.time_ns()}"
             workload = Workload(client, root=root)

@@ -36,10 +36,10 @@ def _probe(address: str) -> None:
 
     What is wrong with the address is reported by the command itself.
     """
-    from ha.cli.probe.question import answer, parsed
+    from ha.cli.probe.question import answer, parse
 
     try:
-        question = parsed(address)
+        question = parse(address)
     except ValueError:
         return
     verdict = answer(question)

@@ -21,7 +21,7 @@ from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
 from ha.conf.configuration import Configuration, load_configuration, nodes_of
 from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import HAZARDS
-from ha.conf.ignored import ignored
+from ha.conf.ignored import find_ignored
 from ha.conf.keys.cluster import NAMENODES, NAMESERVICE_ID, NAMESERVICES, ZKFC_PORT
 from ha.conf.keys.key import Key, Scope
 from ha.conf.keys.table import KEYS
@@ -309,7 +309,7 @@ def validate(
     about = _about(configuration, nameservice)
     problems = problems_of(about)
     warnings = [*about.warnings, *variables_left(about), *_doubts_of_clients(about)]
-    unused = list(map(str, ignored(about)))
+    unused = list(map(str, find_ignored(about)))
     count = len(problems) + (len(warnings) if strict else 0)
     if output == "json":
         facts = {"problems": problems, "warnings": warnings, "ignored": unused}

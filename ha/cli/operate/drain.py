@@ -7,7 +7,7 @@ import click
 from ha.cli.operate import notice_options
 from ha.cli.operate.look import LOOK_SECONDS, look_and_plan
 from ha.cli.operate.plan.drain import may_have_to_hand_over, refusal
-from ha.cli.operate.plan.handover import judged
+from ha.cli.operate.plan.handover import judge
 from ha.cluster.view import ClusterView
 from ha.conf import topology
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
@@ -86,7 +86,7 @@ def _still_active(view: ClusterView, own: Member, message: str) -> Ending:
     if failure:
         when = f"its last try to hand over failed, and it tries again: {failure}"
         hint = f"solve that (nnha doctor), or take it back: nnha drain {node} --end"
-    others = tuple(one for one in judged(view, "switchover") if one.node != node)
+    others = tuple(one for one in judge(view, "switchover") if one.node != node)
     return Ending(
         "drain",
         CommandOutcome.FAILED,

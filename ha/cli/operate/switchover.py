@@ -9,7 +9,7 @@ from rich.text import Text
 from ha.cli.operate.handover import HandOver, patience_seconds
 from ha.cli.operate.look import LOOK_SECONDS, look_and_plan
 from ha.cli.operate.notice_options import DRY_RUN, YES, warn_on_interrupt
-from ha.cli.operate.plan.handover import HandoverPlan, judged, plan_failover, plan_switchover
+from ha.cli.operate.plan.handover import HandoverPlan, judge, plan_failover, plan_switchover
 from ha.cli.operate.progress import on_stderr, progress
 from ha.cli.status.status_table import Screen
 from ha.cluster.view import ClusterView
@@ -139,7 +139,7 @@ def _would_be_done(command: str, plan: HandoverPlan, view: ClusterView) -> Endin
         target=plan.target,
         active_before=plan.active,
         active_now=plan.active,
-        reasons=judged(view, command),
+        reasons=judge(view, command),
     )
 
 

@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from ha.cli.probe.question import TIMEOUT_SECONDS, answer, parsed
+from ha.cli.probe.question import TIMEOUT_SECONDS, answer, parse
 from ha.console.options import Seconds
 
 
@@ -30,7 +30,7 @@ def probe(address: str, *, timeout_seconds: float) -> None:
     6 unknown: no answer in time, or none of a daemon of nnha; 2 wrong usage.
     """
     try:
-        question = parsed(address)
+        question = parse(address)
     except ValueError as problem:
         raise click.UsageError(str(problem)) from problem
     verdict = answer(question, timeout_seconds)

@@ -34,7 +34,7 @@ class ProbeResult(NamedTuple):
     text: str
 
 
-def parsed(address: str) -> Question:
+def parse(address: str) -> Question:
     """Parse ``[http://][HOST:]PORT[/PAGE]``; by default the host is this one, the page /livez.
 
     Raises:
@@ -65,10 +65,10 @@ def answer(question: Question, timeout_seconds: float = TIMEOUT_SECONDS) -> Prob
         return ProbeResult(UNREACHABLE, f"unknown: no answer within {timeout_seconds:g} s")
     except OSError as failure:
         return ProbeResult(UNREACHABLE, f"unknown: {failure}")
-    return judged(question.page, said)
+    return judge(question.page, said)
 
 
-def judged(page: str, said: bytes) -> ProbeResult:
+def judge(page: str, said: bytes) -> ProbeResult:
     """Judge a daemon by its answer `said` to a request for `page`; pure."""
     head, _, body = said.partition(b"\r\n\r\n")
     words = head.split(b"\r\n", 1)[0].split(b" ", 2)

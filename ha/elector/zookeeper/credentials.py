@@ -45,7 +45,7 @@ def open_to_all(acl: tuple[AclEntry, ...]) -> bool:
     )
 
 
-def shown(entry: AclEntry) -> str:
+def format_entry(entry: AclEntry) -> str:
     """Return the entry as ha.zookeeper.acl has it, but for a digest's hash."""
     letters = "".join(name for name, bit in _PERMISSIONS.items() if entry.permissions & bit)
     return f"{entry.scheme}:{shown_identity(entry.scheme, entry.identity)}:{letters}"

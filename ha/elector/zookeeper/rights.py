@@ -8,7 +8,13 @@ Pure.
 from collections.abc import Iterable
 from typing import Final
 
-from ha.elector.zookeeper.credentials import ALL_PERMISSIONS, CREATOR_ALL, READ, AclEntry, shown
+from ha.elector.zookeeper.credentials import (
+    ALL_PERMISSIONS,
+    CREATOR_ALL,
+    READ,
+    AclEntry,
+    format_entry,
+)
 from ha.record import dataclass
 
 _ANYBODY: Final = ("world", "anyone")
@@ -67,7 +73,7 @@ def open_rights_text(acl: Iterable[AclEntry]) -> str:
 
 def shown_acl(acl: Iterable[AclEntry]) -> str:
     """Return the entries as ha.zookeeper.acl has them, in one order."""
-    return ", ".join(sorted(map(shown, acl)))
+    return ", ".join(sorted(map(format_entry, acl)))
 
 
 def identities(acl: Iterable[AclEntry]) -> tuple[tuple[str, str], ...]:

@@ -19,18 +19,18 @@ from ha.health.core import Health, Trouble
 from ha.service.model import ServiceState
 from ha.zkfc.candidacy.eligibility import (
     bar,
-    drained,
-    noticed,
-    own_lock_seen,
-    paused,
+    describe_drain,
+    describe_pause,
+    note_own_lock,
     replaced,
-    reported,
     successor,
+    take_notices,
+    take_report,
     with_lock,
 )
-from ha.zkfc.candidacy.failback import lock_seen, seconds_left, tried, weighed, why
-from ha.zkfc.candidacy.flapping import judged, keep_for, took_over
-from ha.zkfc.candidacy.invariants import checked
+from ha.zkfc.candidacy.failback import note_lock, note_try, seconds_left, weigh, why
+from ha.zkfc.candidacy.flapping import keep_for, note_health, took_over
+from ha.zkfc.candidacy.invariants import check
 from ha.zkfc.candidacy.model import (
     AskAgainAfter,
     CedeAsked,
@@ -80,7 +80,7 @@ def step(state: Candidacy, event: Event, *, now: float) -> Step:
     Raises:
         InvariantBroken: if that must never be.
     """
-    return checked(state, event, _step(state, event, now))
+    return check(state, event, _step(state, event, now))
 
 
 def _step(state: Candidacy, event: Event, now: float) -> Step:  # noqa: C901, PLR0912 - flat
@@ -90,12 +90,12 @@ def _step(state: Candidacy, event: Event, now: float) -> Step:  # noqa: C901, PL
         case StatusReported():
             return _compare_report(_note_status(state, event), event.state, now)
         case NoticesSeen(notices=notices):
-            standing = noticed(state.standing, notices, now)
+            standing = take_notices(state.standing, notices, now)
             known = standing.notices or notices
-            lock = lock_seen(state.fail_back, known, state.flapping.settings, now)
+            lock = note_lock(state.fail_back, known, state.flapping.settings, now)
             return _recheck(replace(state, standing=standing, fail_back=lock), now)
         case OwnLockSeen(made=made):
-            return Step(replace(state, standing=own_lock_seen(state.standing, made)))
+            return Step(replace(state, standing=note_own_lock(state.standing, made)))
         case ElectionMoved():
             return _follow_election(state, event, now)
         case TransitionBegun():
@@ -184,7 +184,7 @@ def _idle(state: Candidacy, place: Place) -> Candidacy:
 
 
 def _note_status(state: Candidacy, said: StatusReported) -> Candidacy:
-    standing = reported(state.standing, ready=said.ready, reason=said.not_ready_reason)
+    standing = take_report(state.standing, ready=said.ready, reason=said.not_ready_reason)
     unclear = "" if said.state is ServiceState.STANDBY else state.not_demoted
     return replace(state, reported=said.state, standing=standing, not_demoted=unclear)
 
@@ -206,7 +206,7 @@ def _mismatch(state: Candidacy, said: ServiceState, now: float) -> Step:
     because = f"our NameNode says that it is {said.value}, not {state.believed.value}"
     notices = state.standing.notices
     if state.holding and notices is not None and notices.pause is not None:
-        return Step(_keep_lock(state, f"{because}; but {paused(notices.pause)}"))
+        return Step(_keep_lock(state, f"{because}; but {describe_pause(notices.pause)}"))
     return _out_for_a_moment(state, because, now)
 
 
@@ -276,7 +276,7 @@ def _stand_back_until(state: Candidacy, because: str, until: float) -> StoodBack
 
 def _handle_health(state: Candidacy, event: HealthChanged, now: float) -> Step:
     well = event.health is Health.HEALTHY
-    flapping = judged(state.flapping, now, well=well)
+    flapping = note_health(state.flapping, now, well=well)
     found = replace(state, health=event.health, trouble=event.trouble, flapping=flapping)
     return _recheck(replace(found, health_reason=event.reason), now)
 
@@ -300,7 +300,7 @@ def _unwell(state: Candidacy, now: float) -> Step:
     notices = state.standing.notices
     if state.holding:
         if notices is not None and notices.pause is not None:
-            return Step(_keep_lock(state, f"{_ill(state)}, but {paused(notices.pause)}"))
+            return Step(_keep_lock(state, f"{_ill(state)}, but {describe_pause(notices.pause)}"))
         # One that loads its image is another process than the one that was active: that is gone.
         starting = state.health is Health.INITIALIZING
         trouble = Trouble.GONE if starting else state.trouble
@@ -363,11 +363,11 @@ def _take_back(state: Candidacy, now: float) -> Step:
     stands_by = isinstance(state.place, StandingBy) and not state.in_transition
     if not stands_by or state.reported is not ServiceState.STANDBY:
         return Step(replace(state, fail_back=replace(state.fail_back, since=None)))
-    back = weighed(state.fail_back, standing, state.flapping.settings, now)
+    back = weigh(state.fail_back, standing, state.flapping.settings, now)
     left = seconds_left(back, standing, now)
     if left is None or left > 0 or not standing.ready:
         return Step(replace(state, fail_back=back))
-    back = tried(back, standing, now)
+    back = note_try(back, standing, now)
     return Step(replace(state, fail_back=back), (TakeBack(why(standing)),))
 
 
@@ -382,9 +382,9 @@ def _drain(state: Candidacy, now: float) -> Step:
     notices, place, last = state.standing.notices, state.place, state.last_drain
     if notices is None or notices.drain is None:
         return Step(replace(state, last_drain=None))
-    because = drained(notices.drain)
+    because = describe_drain(notices.drain)
     if notices.pause is not None:
-        return Step(_keep_lock(state, f"{because}; but {paused(notices.pause)}"))
+        return Step(_keep_lock(state, f"{because}; but {describe_pause(notices.pause)}"))
     if not isinstance(place, Active) or place.handing_over:
         return Step(_keep_lock(state, f"{because}; handing over"))
     to = successor(state.standing)

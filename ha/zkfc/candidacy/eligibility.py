@@ -65,7 +65,7 @@ class Bar:
     """Only for somebody better, who is there: nothing is wrong."""
 
 
-def noticed(standing: Standing, notices: Notices, now: float) -> Standing:
+def take_notices(standing: Standing, notices: Notices, now: float) -> Standing:
     """Take in the notices, which were read anew."""
     notices = _without_older_lock(standing, notices)
     since = standing.free_since
@@ -82,7 +82,7 @@ def noticed(standing: Standing, notices: Notices, now: float) -> Standing:
     )
 
 
-def reported(standing: Standing, *, ready: bool, reason: str) -> Standing:
+def take_report(standing: Standing, *, ready: bool, reason: str) -> Standing:
     """Take in the NameNode's report whether it is ready to become active."""
     count = 0 if ready else standing.unready_in_a_row + 1
     return replace(standing, ready=ready, not_ready_reason=reason, unready_in_a_row=count)
@@ -103,11 +103,11 @@ def bar(standing: Standing, *, now: float, joined: bool, is_active: bool) -> Bar
     if (is_active and not elsewhere) or standing.may_return:
         return None
     if notices.drain is not None:
-        return Bar(drained(notices.drain))
+        return Bar(describe_drain(notices.drain))
     if standing.asked > 0:
         return None
     if notices.pause is not None:
-        return Bar(paused(notices.pause))
+        return Bar(describe_pause(notices.pause))
     if standing.rank.nofailover:
         return Bar("nnha.candidate.nofailover is set: only an operator makes it active")
     unready = standing.unready_in_a_row >= (UNREADY_REPORTS if joined else 1)
@@ -123,12 +123,12 @@ def successor(standing: Standing) -> Member | None:
     return min(in_it, key=lambda one: (-one.priority, one.namenode), default=None)
 
 
-def paused(pause: Pause) -> str:
+def describe_pause(pause: Pause) -> str:
     """Return the pause in words."""
     return f"paused by {pause.owner}{_until(pause)}: {pause.reason}"
 
 
-def drained(drain: Drain) -> str:
+def describe_drain(drain: Drain) -> str:
     """Return the drain in words."""
     return f"drained by {drain.owner}{_until(drain)}: {drain.reason}"
 
@@ -143,10 +143,10 @@ def with_lock(standing: Standing) -> Standing:
     if notices is None:
         return standing
     ours = replace(notices, lock_holder=standing.namenode)
-    return replace(own_lock_seen(standing, notices.lock_made), notices=ours)
+    return replace(note_own_lock(standing, notices.lock_made), notices=ours)
 
 
-def own_lock_seen(standing: Standing, made: int) -> Standing:
+def note_own_lock(standing: Standing, made: int) -> Standing:
     """Remember that no lock up to this transaction is newer than our newest."""
     known = replace(standing, own_lock=max(standing.own_lock, made))
     if known.notices is None:

@@ -35,7 +35,7 @@ class FailBack:
     """When another NameNode than before was seen to hold it."""
 
 
-def lock_seen(state: FailBack, notices: Notices, flap: FlapSettings, now: float) -> FailBack:
+def note_lock(state: FailBack, notices: Notices, flap: FlapSettings, now: float) -> FailBack:
     """Count the change of the active that the notices, read anew, may show."""
     holder = notices.lock_holder
     if holder in (None, FREE, state.holder):
@@ -46,7 +46,7 @@ def lock_seen(state: FailBack, notices: Notices, flap: FlapSettings, now: float)
     return replace(state, holder=holder or "", moves=moves)
 
 
-def weighed(state: FailBack, standing: Standing, flap: FlapSettings, now: float) -> FailBack:
+def weigh(state: FailBack, standing: Standing, flap: FlapSettings, now: float) -> FailBack:
     """Begin, continue or restart the count for our NameNode, a standby in the election."""
     if _against(state, standing, flap, now):
         return replace(state, since=None)
@@ -63,7 +63,7 @@ def seconds_left(state: FailBack, standing: Standing, now: float) -> float | Non
     return max(0.0, state.since + _wait_seconds(state, standing, now) - now)
 
 
-def tried(state: FailBack, standing: Standing, now: float) -> FailBack:
+def note_try(state: FailBack, standing: Standing, now: float) -> FailBack:
     """Note that it is tried now; whatever comes of it, the next time waits longer."""
     return replace(state, since=None, tries=(*_recent_tries(state, standing, now), now))
 

@@ -4,7 +4,7 @@ from ha.elector.model import Link
 from ha.elector.state import ElectorState
 from ha.health.core import Health, HealthState
 from ha.service.model import ServiceState
-from ha.zkfc.candidacy.eligibility import drained
+from ha.zkfc.candidacy.eligibility import describe_drain
 from ha.zkfc.candidacy.flapping import too_many
 from ha.zkfc.candidacy.state import Candidacy, StandingBy
 
@@ -36,7 +36,7 @@ def unfit_of(health: HealthState, candidacy: Candidacy) -> str | None:
     if notices is not None and notices.namesake:
         return notices.namesake
     if notices is not None and notices.drain is not None:
-        return f"it is {drained(notices.drain)}"
+        return f"it is {describe_drain(notices.drain)}"
     return None
 
 

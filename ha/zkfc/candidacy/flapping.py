@@ -38,7 +38,7 @@ def took_over(flapping: Flapping, now: float) -> Flapping:
     return replace(flapping, takeovers=(*_recent(flapping, now), now), trouble_since=None)
 
 
-def judged(flapping: Flapping, now: float, *, well: bool) -> Flapping:
+def note_health(flapping: Flapping, now: float, *, well: bool) -> Flapping:
     """Note that the NameNode's health was judged anew."""
     if well:
         return replace(flapping, trouble_since=None)

@@ -6,7 +6,7 @@ from ha.zkfc.candidacy.model import ElectionMoved, Event, HandOverTo, Join, Leav
 from ha.zkfc.candidacy.state import Active, Candidacy, Step, TakingOver
 
 
-def checked(before: Candidacy, event: Event, step: Step) -> Step:
+def check(before: Candidacy, event: Event, step: Step) -> Step:
     """Return the step itself, after checking it.
 
     Raises:

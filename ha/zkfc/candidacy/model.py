@@ -169,7 +169,7 @@ class TakeBack:
 Decision = Join | Leave | AskAgainAfter | HandOverTo | TakeBack
 
 
-def shown(event: Event) -> str:
+def describe(event: Event) -> str:
     """Format for the log.  The notices have a line of their own, with every member."""
     match event:
         case NoticesSeen():

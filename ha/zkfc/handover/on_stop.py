@@ -15,7 +15,7 @@ from typing import Protocol
 import structlog
 
 from ha.service.model import ServiceState
-from ha.zkfc.candidacy.eligibility import paused, successor
+from ha.zkfc.candidacy.eligibility import describe_pause, successor
 from ha.zkfc.candidacy.state import Candidacy
 from ha.zkfc.settings.settings import ZkfcSettings
 
@@ -58,4 +58,4 @@ def _against(settings: ZkfcSettings, candidacy: Candidacy) -> str:
     if not settings.hand_over_on_stop:
         return "nnha.zkfc.stop.hand-over is off"
     notices = candidacy.standing.notices
-    return "" if notices is None or notices.pause is None else paused(notices.pause)
+    return "" if notices is None or notices.pause is None else describe_pause(notices.pause)

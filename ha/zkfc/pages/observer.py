@@ -11,7 +11,7 @@ from datetime import datetime
 
 import structlog
 
-from ha.conf.secrets import redacted
+from ha.conf.secrets import redact
 from ha.daemon.notify import SERVICE, clock_time
 from ha.elector import events
 from ha.elector.keeper import Keeper
@@ -162,7 +162,7 @@ class ControllerMonitor:
     def fence_tried(self, tried: model.FencingAttempt) -> None:
         """Record that one method, or the polite request, has ended."""
         # What is configured as a method can hold a password, and both are shown to many.
-        hidden = replace(tried, method=redacted(tried.method), detail=redacted(tried.detail))
+        hidden = replace(tried, method=redact(tried.method), detail=redact(tried.detail))
         self._tries.append(hidden)
         metrics.FENCE_ATTEMPTS.labels(self._node, _kind_of(tried.method), tried.result).inc()
 
@@ -191,7 +191,7 @@ class ControllerMonitor:
         record = AttemptRecord(
             number=attempt,
             succeeded=not failure,
-            text=redacted(failure),
+            text=redact(failure),
             fenced=self._fenced,
             duration_seconds=round(_now() - self._attempt_began, 6),
             finished_at=self._around.now().isoformat(timespec="milliseconds"),

@@ -339,7 +339,7 @@ class Controller:
             log.info(
                 "zkfc.decided",
                 namenode=self._settings.own.namenode,
-                saw=model.shown(event),
+                saw=model.describe(event),
                 decisions=[repr(decision) for decision in result.decisions],
             )
         for decision in result.decisions:

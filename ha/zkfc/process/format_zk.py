@@ -28,7 +28,7 @@ from ha.elector.zookeeper.session_close import Closed, close_all
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.notices.store import drains_path, members_path, pause_path
 from ha.record import dataclass
-from ha.security.audit_text import Outcome, escaped
+from ha.security.audit_text import Outcome, escape
 from ha.zkfc.takeover.planned_fence import LEFT_ALONE, left_alone
 
 log = structlog.get_logger()
@@ -160,7 +160,7 @@ async def check_zookeeper(conf: Configuration, zookeeper: ZooKeeperSettings) -> 
         if facts.breadcrumb is not None and (foreign := left_alone(facts.breadcrumb, nodes)):
             lines.append(f"not configured:   the last active, {foreign}: {LEFT_ALONE}")
     for line in lines:
-        click.echo(escaped(line))
+        click.echo(escape(line))
     if not facts.formatted:
         raise ExitWith(NO_PARENT_ZNODE, f"{zookeeper.scope} does not exist; create it: --format-zk")
     if not facts.may_write:

@@ -12,7 +12,7 @@ import structlog
 from ha.daemon.http.negotiate import prove_ourselves
 from ha.record import dataclass
 from ha.security.caller import Role
-from ha.security.own_tls import context_for, secured
+from ha.security.own_tls import context_for, secure_url
 from journal.core.replies import Fetch
 from journal.errors import BadRequest, Fenced, JournalError, Unavailable
 from journal.model import Segment, TxId
@@ -141,7 +141,7 @@ async def _from_one(
         return "it is not the address of a segment"
     download = await owner.in_thread(errand.begin)
     try:
-        async with session.get(secured(url), allow_redirects=False) as response:
+        async with session.get(secure_url(url), allow_redirects=False) as response:
             why = await _receive(owner, errand, response, download, max_bytes)
     except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failure:
         if isinstance(failure, ValueError):
@@ -211,7 +211,7 @@ async def digest_of_source(url: str, first: TxId, last: TxId, settings: NodeSett
     try:
         async with (
             _session(timeout) as session,
-            session.get(secured(url), allow_redirects=False) as response,
+            session.get(secure_url(url), allow_redirects=False) as response,
         ):
             digest = await _digest(response, first, last, settings.max_segment_bytes)
     except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failure:

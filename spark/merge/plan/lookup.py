@@ -17,7 +17,7 @@ from spark.engine.outcome import attempt_name
 from spark.image.ids import load_ids, save_hashes, save_ids, sorted_ids
 from spark.image.names import hashes_of, paired
 from spark.image.opened import OpenedImage
-from spark.image.proof import Proved, proved
+from spark.image.proof import Proved, prove
 from spark.image.ranges import ImageRange
 from spark.image.varints import Numbers
 from spark.merge.errors import NeedsWholeNamespace
@@ -82,7 +82,7 @@ def _look_up(
     root = _root(image, inodes)
     candidates = tuple(done.result.candidates for done in inodes)
     pairs_file = save_hashes(work / attempt_name("pairs"), pairs)
-    directories = proved(
+    directories = prove(
         engine,
         "scan directories",
         scan.scan_directories,
@@ -106,7 +106,7 @@ def _save(work: Path, stem: str, numbers: Numbers) -> str:
 def _scan_inodes(
     engine: Engine, image: OpenedImage, names: str, work: Path
 ) -> list[Proved[scan.INodesFound]]:
-    found = proved(
+    found = prove(
         engine,
         "scan inodes",
         scan.scan_inodes,

@@ -3,12 +3,12 @@
 from spark.reports.figures import Bars, FigureKind, Sheet
 from spark.reports.model import AgeSection, Bucket, SmallFilesSection
 from spark.reports.sheets.rows import bars, buckets_grid, heaps_grid, range_of, share, users_grid
-from spark.reports.units import full, percent, rounded, size
+from spark.reports.units import full, percent, size, trim
 
 
 def small_sheet(part: SmallFilesSection) -> Sheet:
     """Show which users have small files, where they lie, and how large files are at all."""
-    below = rounded(size(part.small_below))
+    below = trim(size(part.small_below))
     files = sum(bucket.files for bucket in part.sizes)
     held = sum(bucket.bytes for bucket in part.sizes)
     lead = (

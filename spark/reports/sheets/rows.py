@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Final
 
-from spark.reports.figures import Columns, FigureKind, Grid, grid, written
+from spark.reports.figures import Columns, FigureKind, Grid, format_cell, grid
 from spark.reports.model import Bucket, Heap, Usage
-from spark.reports.units import full, rounded
+from spark.reports.units import full, trim
 
 BARS: Final = 15
 """More bars than this are no picture any more."""
@@ -28,7 +28,7 @@ def average(amount: float, count: int) -> float | None:
 def others(rows: Sequence[tuple[str, float]], kind: FigureKind) -> str:
     """Return a line on what is not among the bars: a bar for it would dwarf the rest."""
     rest = [amount for _, amount in rows[BARS:]]
-    return f"{len(rest)} others: {written(kind, sum(rest), brief=True)}" if rest else ""
+    return f"{len(rest)} others: {format_cell(kind, sum(rest), brief=True)}" if rest else ""
 
 
 def bars(rows: Iterable[tuple[str, float]]) -> Rows:
@@ -39,10 +39,10 @@ def bars(rows: Iterable[tuple[str, float]]) -> Rows:
 def range_of(bucket: Bucket, format_border: Callable[[float], str]) -> str:
     """Return a bucket in words."""
     if bucket.below is None:
-        return f"{rounded(format_border(bucket.at_least))} or more"
+        return f"{trim(format_border(bucket.at_least))} or more"
     if bucket.below == 1:
         return "empty"
-    return f"{rounded(format_border(bucket.at_least))} to {rounded(format_border(bucket.below))}"
+    return f"{trim(format_border(bucket.at_least))} to {trim(format_border(bucket.below))}"
 
 
 def left_out(count: int, shown: int) -> str:

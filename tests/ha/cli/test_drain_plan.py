@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from ha.cli.operate.plan.drain import may_have_to_hand_over, refusal
-from ha.cli.operate.plan.handover import judged
+from ha.cli.operate.plan.handover import judge
 from ha.cluster.view import ClusterView
 from ha.console.result import Code, CommandOutcome, Ending
 from tests.ha.cli.plan_views import (
@@ -153,7 +153,7 @@ def test_a_refusal_says_who_is_active_and_what_is_to_be_said_of_each(
     ending = refusal(view, "nn1", **BEGINS)
     assert ending is not None
     assert (ending.active_before, ending.active_now) == (active, active)
-    assert ending.reasons == judged(view, "switchover")
+    assert ending.reasons == judge(view, "switchover")
     assert "--anyway" in ending.hint
 
 

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from ha.cli.operate.plan.drain import refusal
-from ha.cli.operate.plan.handover import HandoverPlan, judged, plan_failover, plan_switchover
+from ha.cli.operate.plan.handover import HandoverPlan, judge, plan_failover, plan_switchover
 from ha.cluster.unreachable import NOT_RUNNING
 from ha.cluster.view import ClusterView
 from ha.cluster.zookeeper_view import LockView
@@ -251,7 +251,7 @@ def test_of_the_active_it_is_said_that_it_is_active_and_of_an_unfit_one_what_hel
     unfit = Reason(
         "nn2", "NameNode: not ready: it gives no reason", "wait, and look again: nnha status -w"
     )
-    assert judged(UNREADY, "switchover") == (Reason("nn1", "active", fit=True), unfit)
+    assert judge(UNREADY, "switchover") == (Reason("nn1", "active", fit=True), unfit)
 
 
 @pytest.mark.parametrize(
@@ -263,10 +263,10 @@ def test_no_command_is_offered_where_none_would_be_obeyed(view: ClusterView) -> 
 
 
 def test_without_a_quorum_of_the_journal_nothing_is_offered_to_any_namenode() -> None:
-    assert ended("switchover", JOURNAL_LOST, "nn2").reasons == judged(JOURNAL_LOST, "")
+    assert ended("switchover", JOURNAL_LOST, "nn2").reasons == judge(JOURNAL_LOST, "")
     refused = refusal(JOURNAL_LOST, "nn1", ends=False, anyway=False)
     assert refused is not None
-    assert refused.reasons == judged(JOURNAL_LOST, "")
+    assert refused.reasons == judge(JOURNAL_LOST, "")
 
 
 HINTS: Final = {

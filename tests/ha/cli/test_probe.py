@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from ha.cli.main import main
-from ha.cli.probe.question import Question, answer, judged, parsed
+from ha.cli.probe.question import Question, answer, judge, parse
 from ha.console.exit_codes import DONE, FAILED, UNHEALTHY, UNREACHABLE, USAGE
 from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.http.probes import RoleSeen
@@ -54,20 +54,20 @@ ANSWERS = {
 
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_an_address_needs_no_more_than_its_port(address: str) -> None:
-    assert parsed(address) == ADDRESSES[address]
+    assert parse(address) == ADDRESSES[address]
 
 
 @pytest.mark.parametrize("address", WRONG)
 def test_what_is_no_address_is_wrong_usage(address: str) -> None:
     with pytest.raises(ValueError, match=r"port|scheme|page"):
-        parsed(address)
+        parse(address)
     assert CliRunner().invoke(main, ["probe", "--", address]).exit_code == USAGE
 
 
 @pytest.mark.parametrize("case", ANSWERS)
 def test_an_answer_says_what_the_daemon_is(case: str) -> None:
     page, said, code, text = ANSWERS[case]
-    assert judged(page, said) == (code, text)
+    assert judge(page, said) == (code, text)
 
 
 async def test_a_daemon_is_asked_over_its_own_port() -> None:
@@ -78,7 +78,7 @@ async def test_a_daemon_is_asked_over_its_own_port() -> None:
     port = await endpoint.start("127.0.0.1", 0)
 
     async def told(page: str) -> tuple[int, str]:
-        return await asyncio.to_thread(answer, parsed(f"{port}/{page}"), 30.0)
+        return await asyncio.to_thread(answer, parse(f"{port}/{page}"), 30.0)
 
     try:
         assert await told("livez") == (DONE, "live")

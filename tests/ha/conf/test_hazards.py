@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import EVERY_DAEMON, HAZARDS, Daemon, dangers, refuse_dangers
-from ha.conf.ignored import ignored
+from ha.conf.ignored import find_ignored
 from ha.daemon.start_check import check_start
 
 CLUSTER = ("dfs.nameservices=ns1", "dfs.ha.namenodes.ns1=nn1,nn2")
@@ -111,18 +111,18 @@ def test_what_is_set_and_not_used_is_told_once_with_its_suffix_and_no_stranger(
         "dfs.replication=2",
         "my.own.key=1",
     )
-    names = [one.name for one in ignored(found)]
+    names = [one.name for one in find_ignored(found)]
     assert names == [
         "dfs.namenode.handler.count",
         "dfs.namenode.https-address.ns1.nn1",
         "dfs.namenode.list.cache.directives.num.responses",
     ]
-    assert str(ignored(found)[0]) == (
+    assert str(find_ignored(found)[0]) == (
         "the command line (-D): dfs.namenode.handler.count is known to Hadoop and not used by "
         "nnha: one event loop serves all calls, and there are no handler threads to count"
     )
     ending_alike = configured(tmp_path, "dfs.nameservices=append", "dfs.support.append=true")
-    assert [one.name for one in ignored(ending_alike)] == ["dfs.support.append"]
+    assert [one.name for one in find_ignored(ending_alike)] == ["dfs.support.append"]
     with capture_logs() as logs:
         check_start(found, Daemon.ZKFC)
         check_start(configured(tmp_path), Daemon.ZKFC)

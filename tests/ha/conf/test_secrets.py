@@ -9,7 +9,7 @@ from ha.conf.configuration import load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.host_names import fault_of
 from ha.conf.keys.cluster import ZOOKEEPER_AUTH
-from ha.conf.secrets import HIDDEN, bare_secret, is_secret, redacted, shown_value
+from ha.conf.secrets import HIDDEN, bare_secret, is_secret, redact, shown_value
 
 SECONDS = 4.0
 
@@ -128,9 +128,9 @@ def test_a_secret_that_is_empty_is_none() -> None:
     ],
 )
 def test_values_that_hold_a_secret_are_shown_without_it(text: str) -> None:
-    assert "hunter2" not in redacted(text)
+    assert "hunter2" not in redact(text)
     assert "hunter2" not in shown_value("some.key", text)
-    assert redacted(redacted(text)) == redacted(text)
+    assert redact(redact(text)) == redact(text)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_values_that_hold_a_secret_are_shown_without_it(text: str) -> None:
     ],
 )
 def test_what_has_no_secret_is_shown_as_it_is(text: str) -> None:
-    assert redacted(text) == text
+    assert redact(text) == text
 
 
 @pytest.mark.parametrize("begun", ["a", "x-", "x-key", "pass", "token", "://", "a://b:", "-u '"])
@@ -160,7 +160,7 @@ def test_what_a_stranger_repeats_is_looked_through_once(begun: str) -> None:
     text = begun * 20_000
     before = time.process_time()
     for further in ("", " ", "c" * 100_000):
-        redacted(text + further)
+        redact(text + further)
     assert time.process_time() - before < SECONDS
 
 

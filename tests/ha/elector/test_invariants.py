@@ -24,7 +24,7 @@ from ha.elector.events import (
     SessionOpened,
     SessionSuspended,
 )
-from ha.elector.invariants import checked, ensure_attempt
+from ha.elector.invariants import check, ensure_attempt
 from ha.elector.model import Breadcrumb, Link, Role, Stage
 from ha.elector.state import ElectorState, Step
 from ha.invariant import InvariantBroken
@@ -144,11 +144,11 @@ def test_who_was_never_promoted_is_not_active_by_a_look() -> None:
     before = replace(SUSPENDED, serving=False, link=Link.CONNECTED, role=Role.NEUTRAL)
     active = Step(replace(ACTIVE, attempt=before.attempt))
     with pytest.raises(InvariantBroken, match=IN_ATTEMPT):
-        checked(before, LockSeen(S, ours=True), active)
+        check(before, LockSeen(S, ours=True), active)
 
 
 def test_news_of_the_lock_says_nothing_of_the_former_active() -> None:
     """Write our name at two events only, of which this is none."""
     writing = Step(WRITING, (WriteBreadcrumb(S, WRITING.attempt, WRITING.data, None),))
     with pytest.raises(InvariantBroken, match=NAME):
-        checked(WRITING, LockSeen(S, ours=True), writing)
+        check(WRITING, LockSeen(S, ours=True), writing)

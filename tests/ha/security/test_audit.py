@@ -20,7 +20,7 @@ from ha.security.audit_rate import (
     RefusalRate,
     Share,
 )
-from ha.security.audit_text import Entry, Outcome, escaped, hadoop_line, json_line
+from ha.security.audit_text import Entry, Outcome, escape, hadoop_line, json_line
 from ha.security.caller import ALL_ROLES, Caller, Method, Role
 from ha.security.peer_uid import End
 from ha.security.rights import RIGHTS
@@ -67,7 +67,7 @@ def test_one_line_in_a_log_too(form: str, capfd: pytest.CaptureFixture[str]) -> 
 
 def test_any_character_is_printable_afterwards() -> None:
     for code in (*range(0x300), 0x200B, 0x202E, 0x2066, 0xD800, 0xE000, 0x1F600, 0xE0001):
-        assert escaped(chr(code)).isprintable()
+        assert escape(chr(code)).isprintable()
 
 
 def test_the_first_refusal_then_one_a_minute_with_the_number_of_others() -> None:

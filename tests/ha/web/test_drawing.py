@@ -9,13 +9,13 @@ from ha.cluster.unreachable import NOT_RUNNING
 from ha.cluster.view import ClusterView, JournalNodeRow
 from ha.cluster.zookeeper_view import LockView
 from ha.web import drawing
-from ha.web.drawing import NARROW, WIDE, arranged, short
+from ha.web.drawing import NARROW, WIDE, arrange, short
 from tests.ha.web.recorded import FILES, many
 from tests.ha.web.situations import HEALTHY, SITUATIONS, with_files
 
 
 def words(view: ClusterView) -> str:
-    return drawing.words(arranged(view, WIDE))
+    return drawing.words(arrange(view, WIDE))
 
 
 WIRES: dict[str, list[str]] = {
@@ -32,7 +32,7 @@ WIRES: dict[str, list[str]] = {
 @pytest.mark.parametrize("name", WIRES)
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 def test_the_lock_and_the_edits_are_joined_as_they_are(name: str, width: int) -> None:
-    assert [kind for kind, _ in arranged(SITUATIONS[name], width).wires] == WIRES[name]
+    assert [kind for kind, _ in arrange(SITUATIONS[name], width).wires] == WIRES[name]
 
 
 def test_a_silent_journalnode_is_neither_reached_nor_away() -> None:
@@ -43,7 +43,7 @@ def test_a_silent_journalnode_is_neither_reached_nor_away() -> None:
             JournalNodeRow(one.node, error="no answer in 1 s") for one in HEALTHY.journalnodes
         ),
     )
-    found = arranged(silent, WIDE)
+    found = arrange(silent, WIDE)
     assert [kind for kind, _ in found.wires] == ["lock", "unsure", "unsure", "unsure"]
     assert "spare ones not known" in words(silent)
     assert {box.mark.word for box in found.boxes if box.name.startswith("jn")} == {"unknown"}
@@ -51,7 +51,7 @@ def test_a_silent_journalnode_is_neither_reached_nor_away() -> None:
 
 def test_a_holder_that_is_not_known_has_no_lock() -> None:
     view = replace(HEALTHY, lock=LockView(holder="nn1", error="no answer"))
-    assert not any(box.locked for box in arranged(view, WIDE).boxes)
+    assert not any(box.locked for box in arrange(view, WIDE).boxes)
     assert "lock: not known" in words(view)
     assert "lock: free" in words(replace(HEALTHY, lock=LockView()))
 
@@ -101,7 +101,7 @@ CELLS = {
 def test_a_datanode_is_a_cell_with_its_state_and_fill(name: str) -> None:
     one, fill, kind, word = CELLS[name]
     files = replace(FILES, datanodes=(one,))
-    ((_, _, filled, mark, words_of),) = arranged(with_files(files), WIDE).cells
+    ((_, _, filled, mark, words_of),) = arrange(with_files(files), WIDE).cells
     assert (filled, mark.kind, mark.word) == (fill, kind, word)
     assert words_of.startswith(f"d1: {word}")
     assert one.well is (kind == "good")
@@ -111,18 +111,18 @@ def test_a_datanode_is_a_cell_with_its_state_and_fill(name: str) -> None:
 @pytest.mark.parametrize("number", [1, 2, 19, 200, 240])
 def test_each_datanode_has_its_own_place_within_the_drawing(number: int, width: int) -> None:
     files = replace(FILES, live_datanodes=number, datanodes=many(number, 7))
-    found = arranged(with_files(files), width)
+    found = arrange(with_files(files), width)
     assert len({(x, y) for x, y, *_ in found.cells}) == number
     assert all(0 <= x <= width - 14 for x, *_ in found.cells)
     assert all(y + 20 <= found.height for _, y, *_ in found.cells)
     assert all(box.x >= 0 and box.x + box.width <= width for box in found.boxes)
     again = replace(FILES, live_datanodes=number, datanodes=many(number, 7)[::-1])
-    assert arranged(with_files(again), width).cells == found.cells, "a cell has moved"
+    assert arrange(with_files(again), width).cells == found.cells, "a cell has moved"
 
 
 def test_more_datanodes_are_drawn_rack_by_rack_and_the_rest_is_counted() -> None:
     files = replace(FILES, live_datanodes=3000, dead_datanodes=1, datanodes=many(500, 100))
-    found = arranged(with_files(files), NARROW)
+    found = arrange(with_files(files), NARROW)
     assert found.cells == []
     racks = [box for box in found.boxes if box.name.startswith("/room")]
     assert len(racks) == drawing.MOST_RACKS
@@ -152,7 +152,7 @@ def huge() -> ClusterView:
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 def test_a_huge_cluster_is_bounded(width: int) -> None:
-    found = arranged(huge(), width)
+    found = arrange(huge(), width)
     assert len(found.boxes) == 3 * drawing.MOST_BOXES
     assert len(found.wires) == 1 + drawing.MOST_BOXES
     assert sum("more are not drawn" in text for *_, text in found.labels) == 3

@@ -10,7 +10,7 @@ from ha.health.core import Health, HealthSettings, HealthState, Trouble
 from ha.notices.seen import Notices
 from ha.service.model import ServiceState
 from ha.zkfc.candidacy.eligibility import Rank, Standing, successor
-from ha.zkfc.candidacy.failback import FailBack, seconds_left, weighed, why
+from ha.zkfc.candidacy.failback import FailBack, seconds_left, weigh, why
 from ha.zkfc.candidacy.failover_obstacle import trouble_of, unfit_of
 from ha.zkfc.candidacy.flapping import Flapping, FlapSettings, keep_for
 from ha.zkfc.candidacy.state import Active, BackOff, Candidacy, Out, Waiting
@@ -47,7 +47,7 @@ def test_nobody_succeeds_where_nothing_is_known() -> None:
 def test_a_fail_back_counts_only_while_nothing_is_against_it(
     standing: Standing, fail_back: FailBack, since: float | None
 ) -> None:
-    assert weighed(fail_back, standing, FLAP, NOW).since == since
+    assert weigh(fail_back, standing, FLAP, NOW).since == since
 
 
 def test_no_wait_is_shorter_than_none() -> None:

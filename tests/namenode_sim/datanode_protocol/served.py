@@ -32,7 +32,7 @@ from namenode_sim.edits import ops
 from namenode_sim.edits.ops import Op
 from namenode_sim.edits.values import Block
 from namenode_sim.namespace.namespace import Namespace
-from namenode_sim.supervised import supervised
+from namenode_sim.supervised import supervise
 from namenode_sim.term.role import Role
 from tests.datanode import name_nodes
 from tests.datanode.block_client import hang_up
@@ -139,7 +139,7 @@ async def name_node(*, active: bool = False, rules: KeeperRules = RULES) -> Asyn
     server = RpcServer([face.protocol(), face.lifeline()])
     made.port = await server.start("127.0.0.1", 0)
     tasks = [
-        supervised(work, name, made.broken.append) for name, work in made.keeper.duties().items()
+        supervise(work, name, made.broken.append) for name, work in made.keeper.duties().items()
     ]
     try:
         yield made

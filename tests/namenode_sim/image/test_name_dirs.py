@@ -19,7 +19,7 @@ from namenode_sim.image.files import image_name
 from namenode_sim.image.writer import save_image
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.storage.errors import Inconsistent, NotEmpty, NotFormatted
-from namenode_sim.storage.format import occupied
+from namenode_sim.storage.format import find_occupied
 from namenode_sim.storage.storage import NameStorage, open_name_dirs
 from namenode_sim.storage.version_file import parse_version, version_text
 from tests.namenode_sim.image.image_world import real, rich_namespace
@@ -163,7 +163,7 @@ def test_what_is_left_of_a_file_system_without_its_version_is_kept(
     (left / held).touch()
     with pytest.raises(Inconsistent, match=rf"current/VERSION is missing, while .*{advice}"):
         open_name_dirs([left])
-    assert occupied([left]) == [left]
+    assert find_occupied([left]) == [left]
     _formatted(good).close()
     with pytest.raises(Inconsistent):
         open_name_dirs([good, left])

@@ -30,7 +30,7 @@ from namenode_sim.datanodes.report_leases import LeaseRules
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.process.client_service import ClientService
 from namenode_sim.process.datanodes import standing_of
-from namenode_sim.supervised import supervised
+from namenode_sim.supervised import supervise
 from namenode_sim.term.namenode import NameNode, TransitionRefused
 from namenode_sim.term.role import Role
 from tests.namenode_sim.carried_out import carried_out
@@ -191,7 +191,7 @@ class NameNodeLife:
             "leases": self._leases(),
         }
         for name, work in duties.items():
-            supervised(work, name, self.namenode.end_because)
+            supervise(work, name, self.namenode.end_because)
 
     async def _leases(self) -> None:
         while True:

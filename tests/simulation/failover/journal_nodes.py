@@ -159,7 +159,7 @@ class QuorumJournal:
         )  # fmt: skip
         if len(told) < MAJORITY:
             raise ServiceFailed("no majority has answered")
-        found = silence.weighed(list(told.values()), nodes=len(NAMES))
+        found = silence.weigh(list(told.values()), nodes=len(NAMES))
         return WriterSilence(
             nodes=found.nodes,
             witnesses=found.witnesses,

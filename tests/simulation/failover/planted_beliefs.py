@@ -8,9 +8,8 @@ from ha.elector.runner import Elector
 from ha.elector.zookeeper.outcome import SessionState
 from ha.notices.board import Board
 from ha.zkfc.candidacy import core, eligibility
-from ha.zkfc.candidacy.eligibility import Standing, active_elsewhere
+from ha.zkfc.candidacy.eligibility import Standing, active_elsewhere, take_notices
 from ha.zkfc.candidacy.eligibility import bar as bar_of
-from ha.zkfc.candidacy.eligibility import noticed as noticed_of
 from ha.zkfc.candidacy.state import Step
 from ha.zkfc.handover.graceful_failover import HandOver
 from ha.zkfc.process.controller import Controller
@@ -22,9 +21,9 @@ _STANDING: Final = "tests/ha/zkfc/test_standing.py::test_"
 bug: Final = Planted(300, beside=UNCHECKED)
 
 
-@bug.replacing("a notice that is read is forgotten", core, "noticed")
+@bug.replacing("a notice that is read is forgotten", core, "take_notices")
 def notices_forgotten(standing: Standing, notices: Any, now: float) -> Standing:
-    return noticed_of(standing, replace(notices, pause=None, drain=None), now)
+    return take_notices(standing, replace(notices, pause=None, drain=None), now)
 
 
 @bug.killed_by(
@@ -63,9 +62,9 @@ def asked_for_ever() -> Planting:
     )
 
 
-@bug.replacing("who gave way may always return", core, "noticed")
+@bug.replacing("who gave way may always return", core, "take_notices")
 def may_always_return(standing: Standing, notices: Any, now: float) -> Standing:
-    return replace(noticed_of(standing, notices, now), may_return=standing.may_return)
+    return replace(take_notices(standing, notices, now), may_return=standing.may_return)
 
 
 @bug.replacing("the end of a session is not heard", KazooKeeper, "_session_changed")

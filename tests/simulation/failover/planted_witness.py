@@ -25,7 +25,7 @@ _BY_ITSELF: Final = "tests/ha/zkfc/test_by_itself.py::test_"
 bug: Final = Planted(300, beside=UNCHECKED)
 
 
-@bug.replacing("one JournalNode's word is enough", silence, "weighed", 1500)
+@bug.replacing("one JournalNode's word is enough", silence, "weigh", 1500)
 def one_node_is_enough(really: Any, told: Collection[Heard], *, nodes: int) -> Any:
     found = really(told, nodes=nodes)
     longest = max((one.ago_seconds for one in told), default=0.0)

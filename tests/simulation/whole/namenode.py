@@ -23,7 +23,7 @@ from namenode_sim.process.client_service import ClientService
 from namenode_sim.process.datanodes import standing_of
 from namenode_sim.process.ha_service import NameNodeHaService
 from namenode_sim.process.peer_service import witness_protocol
-from namenode_sim.supervised import supervised
+from namenode_sim.supervised import supervise
 from namenode_sim.term.journal_access import JournalAccess
 from namenode_sim.term.namenode import NameNode
 from namenode_sim.term.role import Role
@@ -137,7 +137,7 @@ class NameNodeLife:
         if self._datanodes:
             duties = self.keeper.duties() | {"leases": self._expire_leases()}
             for name, work in duties.items():
-                supervised(work, name, self.namenode.end_because)
+                supervise(work, name, self.namenode.end_because)
         rolling = asyncio.create_task(self._roll())
         try:
             return await self.namenode.stopped_because

@@ -12,7 +12,7 @@ from namenode_sim.image.errors import ImageError
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from spark.engine.outcome import InlineEngine
 from spark.image.messages import BadPrefix, chunks
-from spark.image.proof import proved
+from spark.image.proof import prove
 from spark.image.ranges import ImageRange, cut, read_window
 from spark.image.sync import next_directory, next_inode
 
@@ -118,7 +118,7 @@ def test_ranges_are_true_and_cover_all(tmp_path: Path) -> None:
     assert len(ranges) > 5
     assert [item.number for item in ranges] == list(range(len(ranges)))
     assert {item.offset for item in ranges} <= true
-    found = proved(InlineEngine(), "count", count, ranges, lambda item: item)
+    found = prove(InlineEngine(), "count", count, ranges, lambda item: item)
     assert [done.item for done in found] == ranges
     assert sum(done.result.count for done in found) == 3000
 
@@ -137,7 +137,7 @@ def test_a_wrong_guess_is_put_right(tmp_path: Path, shift: int) -> None:
         ImageRange(n, "INODE", str(path), at, to - at, to == end)
         for n, (at, to) in enumerate(pairwise(edges))
     ]
-    found = proved(InlineEngine(), "count", count, wrong, lambda item: item)
+    found = prove(InlineEngine(), "count", count, wrong, lambda item: item)
     assert {done.item.offset for done in found} <= true
     assert sum(done.result.count for done in found) == 2000
     assert sum(done.item.length for done in found) == end - 10
@@ -152,7 +152,7 @@ def test_guesses_inside_one_huge_message_vanish(tmp_path: Path) -> None:
         ImageRange(n, "INODE", str(path), at, to - at, to == end)
         for n, (at, to) in enumerate([(0, 1000), (1000, 9000), (9000, 40_000), (40_000, end)])
     ]
-    found = proved(InlineEngine(), "count", count, wrong, lambda item: item)
+    found = prove(InlineEngine(), "count", count, wrong, lambda item: item)
     assert [(done.item.offset, done.item.end) for done in found] == [
         (0, len(huge)),
         (len(huge), end),
@@ -163,4 +163,4 @@ def test_a_section_that_ends_inside_a_message_is_damaged(tmp_path: Path) -> None
     path, _ = written(tmp_path, 3, 2000)
     ranges = list(cut(str(path), "INODE", 10, path.stat().st_size - 3, 20_000, 0))
     with pytest.raises(ImageError, match=r"section INODE, byte \d+ of the file: it ends inside"):
-        proved(InlineEngine(), "count", count, ranges, lambda item: item)
+        prove(InlineEngine(), "count", count, ranges, lambda item: item)

@@ -19,7 +19,7 @@ from ha.cluster.check_result import Finding, Severity, fail, ok, unknown, warn
 from ha.conf.client_proxy import CLIENT_PROXY, USUAL_PROXY, without_client_proxy
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
-from ha.conf.ignored import ignored
+from ha.conf.ignored import find_ignored
 from ha.conf.keys import cluster as keys
 from ha.conf.keys import journal as keys_journal
 from ha.conf.keys.kerberos import WEB_PRINCIPAL
@@ -45,7 +45,7 @@ def check_configuration(configuration: Configuration) -> Iterator[Finding]:
 
 def check_ignored(configuration: Configuration) -> Iterator[Finding]:
     """Report the settings that have no effect in nnha, if there are any."""
-    names = [one.name for one in ignored(configuration)]
+    names = [one.name for one in find_ignored(configuration)]
     if names:
         found = f"{len(names)} known to Hadoop, not used by nnha: {', '.join(names)}"
         yield Finding("ignored settings", Severity.OK, found, "nnha config validate says why")

@@ -35,7 +35,7 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
             "no quorum",
             f"nnha journal status, or nnha drain {node} --anyway to have it hand over later",
         )
-        return dataclasses.replace(ending, reasons=handover.judged(view, ""))
+        return dataclasses.replace(ending, reasons=handover.judge(view, ""))
     if handover.doubts_journal(view):
         return handover.no_answer(view, "drain", node, handover.JOURNAL_UNKNOWN)
     if not ranked(view) and any(one.unknown for one in candidates_of(view) if one.namenode != node):

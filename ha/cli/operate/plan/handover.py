@@ -79,7 +79,7 @@ def _plan(
             target=target,
             hint="nnha journal status; when the journal is back: nnha switchover",
         )
-        return dataclasses.replace(ending, reasons=judged(view, ""))
+        return dataclasses.replace(ending, reasons=judge(view, ""))
     if doubts_journal(view):
         return no_answer(view, "switchover", target, JOURNAL_UNKNOWN)
     candidates = ranked(view)
@@ -194,7 +194,7 @@ def _without_zookeeper(view: ClusterView, target: str) -> Ending:
     return dataclasses.replace(ending, outcome=CommandOutcome.UNREACHABLE)
 
 
-def judged(view: ClusterView, command: str) -> tuple[Reason, ...]:
+def judge(view: ClusterView, command: str) -> tuple[Reason, ...]:
     """Return every NameNode's obstacles or merits, and the command that helps or would do it."""
     obeyed = view.automatic_failover and len(view.actives) <= 1
     return tuple(_reason(one, command if obeyed else "") for one in candidates_of(view))
@@ -305,5 +305,5 @@ def refusal(
         target=target,
         active_before=active,
         active_now=active,
-        reasons=judged(view, "failover" if nobody else "switchover"),
+        reasons=judge(view, "failover" if nobody else "switchover"),
     )
