@@ -102,7 +102,8 @@ class QuotaWorld:
         """Return the answer, or None of a refused call; check both against the quotas.
 
         As in Hadoop a move within a quota counts as nothing, though other types of storage may be
-        meant where it goes; with snapshots its old name stays.
+        meant where it goes, and quotas of what is moved are not asked; with snapshots its old name
+        stays.
         """
         before = self.amounts(without=moved)
         edits = len(self.served.log.frames)
@@ -124,14 +125,14 @@ class QuotaWorld:
     def amounts(self, without: str = "") -> dict[int, Amounts]:
         """Return what directories with quotas use, by their inode's id.
 
-        Those that the path ``without`` is below are left out.
+        Those that the path ``without`` is below, and those that are below it, are left out.
         """
         tree = self.namespace.tree
         return {
             node.id: amounts_of(self.namespace, node)
             for node in inode.subtree(tree.root)
             if isinstance(node, inode.INodeDirectory) and limits_of(node)
-            if not without or not f"{without}/".startswith(f"{inode.full_path(node).rstrip('/')}/")
+            if not without or _are_apart(without, inode.full_path(node))
         }
 
     def check_taken(self, before: dict[int, Amounts], method: str) -> None:
@@ -339,6 +340,12 @@ class QuotaWorld:
         for block in self.on_disks.values():
             datanodes_in_memory.report(self.served, block, *self.served.cluster.nodes)
         await self.served.call("setSafeMode", action=hdfs_types_pb2.SAFEMODE_FORCE_EXIT)
+
+
+def _are_apart(one: str, other: str) -> bool:
+    """Return whether neither of two paths is that of the other or below it."""
+    first, second = (f"{path.rstrip('/')}/" for path in (one, other))
+    return not first.startswith(second) and not second.startswith(first)
 
 
 def amounts_of(namespace: Namespace, node: inode.INodeDirectory) -> Amounts:
