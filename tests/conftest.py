@@ -46,9 +46,13 @@ BOTH_LOOPS = (
     "tests/namenode_sim/process/",
 )
 """Run on asyncio's loop and on uvloop's: what has to do with sockets, signals and timers."""
-ONE_LOOP = ("tests/ha/daemon/test_exposure", "tests/journal/links/test_cut_short")
+ONE_LOOP = (
+    "tests/ha/daemon/test_exposure",
+    "tests/ha/rpc/test_cut_short",
+    "tests/journal/links/test_cut_short",
+)
 """But not the first: its daemons are processes of their own, with a loop of their own; nor the
-second, whose lives are many, and whose sockets are most of them gRPC's."""
+others, whose lives are many."""
 
 
 # A busy machine is slow now and then; how long an example takes says nothing of what is tested.
