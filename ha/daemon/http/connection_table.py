@@ -72,10 +72,9 @@ class HttpConnectionTable:
         Only those of a lower standing give way: an answer under way is worth more than the next.
         """
         self.leave(connection)
-        if len(self._long) >= self._long_limits.of_origin:
-            for one in self._long:
-                if one.is_closing():
-                    self._long.leave(one)
+        for one in self._long:  # aiohttp does not report which of them it has closed
+            if one.is_closing():
+                self._long.leave(one)
         origin = connection.origin
         if origin.share is Share.UNLIMITED:
             standing = Standing.UNPROVEN  # it has no share, so it must not take those of others
