@@ -19,6 +19,7 @@ SECONDS = 60.0
 KEYS = {
     "dfs.heartbeat.interval": "1",
     "dfs.namenode.stale.datanode.interval": "3000",
+    "dfs.namenode.heartbeat.recheck-interval": "300000",  # silent ones stay so to the end
     "dfs.namenode.safemode.extension": "0",
 }
 
