@@ -111,44 +111,49 @@ class Receiver:
     async def _mirror(self) -> AsyncIterator[Peer | None]:
         """Yield the next DataNode, set up, or None; the client has its answer by then."""
         target = self._plan.next_target
-        mirror = None
-        status, bad_link, message = _SUCCESS, "", ""
+        mirror, said = None, pb.BlockOpResponseProto(status=_SUCCESS)
+        if target is not None:
+            try:
+                mirror, said = await self._set_up_mirror(target)
+            except (PeerLost, MalformedTransfer) as problem:
+                bad_link = address_of(target)
+                log.warning("datanode.mirror_lost", target=bad_link, why=str(problem))
+                said = pb.BlockOpResponseProto(
+                    status=_ERROR, firstBadLink=bad_link, message=str(problem)
+                )
         try:
-            if target is not None:
-                try:
-                    mirror = await self._connect_mirror(target)
-                    if self._plan.from_client:
-                        answer = await mirror.read_message(
-                            pb.BlockOpResponseProto, seconds=self._seconds
-                        )
-                        status, bad_link = answer.status, answer.firstBadLink
-                        if status != _SUCCESS:
-                            bad_link = bad_link or address_of(target)
-                            message = answer.message
-                except (PeerLost, MalformedTransfer) as problem:
-                    log.warning("datanode.mirror_lost", target=address_of(target), why=str(problem))
-                    status, bad_link, message = _ERROR, address_of(target), str(problem)
-                    if mirror is not None:
-                        mirror.abort()
-                    mirror = None
-            await self._answer(status, bad_link=bad_link, message=message)
-            if self._plan.from_client and status != _SUCCESS:
-                raise errors.ReplicaRefused(f"the pipeline ends at {bad_link}: {message}")
+            await self._answer(said.status, bad_link=said.firstBadLink, message=said.message)
+            if self._plan.from_client and said.status != _SUCCESS:
+                raise errors.ReplicaRefused(
+                    f"the pipeline ends at {said.firstBadLink}: {said.message}"
+                )
             yield mirror
         finally:
             if mirror is not None:
                 mirror.close()
 
-    async def _connect_mirror(self, target: hdfs.DatanodeInfoProto) -> Peer:
+    async def _set_up_mirror(
+        self, target: hdfs.DatanodeInfoProto
+    ) -> tuple[Peer, pb.BlockOpResponseProto]:
+        """Connect to the next DataNode, and return with it what it answers for a client.
+
+        Raises:
+            PeerLost, MalformedTransfer: it cannot be had, and no connection is left.
+        """
         seconds = self._limits.connect_seconds + self._limits.downstream_seconds
         request = self._plan.for_next()
         mirror = await connect(target.id, request.header.baseHeader.token, seconds=seconds)
+        said = pb.BlockOpResponseProto(status=_SUCCESS)
         try:
             await mirror.send(encode_op(Op.WRITE_BLOCK, request), seconds=self._seconds)
+            if self._plan.from_client:
+                said = await mirror.read_message(pb.BlockOpResponseProto, seconds=self._seconds)
         except BaseException:
             mirror.abort()
             raise
-        return mirror
+        if said.status != _SUCCESS and not said.firstBadLink:
+            said.firstBadLink = address_of(target)
+        return mirror, said
 
     async def _answer(self, status: int, *, bad_link: str = "", message: str = "") -> None:
         """Send the outcome; a copy gets no answer at all, a transfer one when it is whole."""

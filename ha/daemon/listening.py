@@ -63,12 +63,17 @@ async def listen_plainly(
     """
     loop = asyncio.get_running_loop()
     server = await loop.create_server(factory, host, port, backlog=backlog, start_serving=False)
+    await begin_serving(server)
+    return server
+
+
+async def begin_serving(server: asyncio.Server) -> None:
+    """Begin to accept; close the server's port where the caller is cancelled in the meantime."""
     try:
         await server.start_serving()  # asyncio takes a turn of the loop for that
     except BaseException:
         server.close()
         raise
-    return server
 
 
 class _Plain:

@@ -230,6 +230,7 @@ class Hosts:
 
     def expire(self) -> None:
         """Have DataNodes serve again whose maintenance has expired, and begin those that wait."""
+        self._in_doubt &= self._cluster.nodes.keys()
         for node in list(self._cluster.nodes.values()):
             is_asked = node.admin.is_maintained or node.id.uuid in self._in_doubt
             if is_asked and self.lists.includes(node.id):

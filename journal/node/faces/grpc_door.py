@@ -19,6 +19,7 @@ import structlog
 from ha.daemon.door.door import Door
 from ha.daemon.door.origin import origin_of_ends
 from ha.daemon.door.places import Standing
+from ha.daemon.listening import begin_serving
 from ha.security.access_control import AccessControl
 from ha.security.first_byte import TLS_FIRST_BYTE
 from ha.security.tls_files import Material, TlsFiles
@@ -67,8 +68,10 @@ class GrpcDoor:
 
     async def start(self, host: str, port: int) -> int:
         """Listen; which port it is.  Raises OSError."""
-        self._listener = await asyncio.start_server(self._relay, host, port)
-        return int(self._listener.sockets[0].getsockname()[1])
+        listener = await asyncio.start_server(self._relay, host, port, start_serving=False)
+        await begin_serving(listener)
+        self._listener = listener
+        return int(listener.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:
         """Close everything."""

@@ -13,6 +13,7 @@ from ha.security.access_control import AccessControl
 from ha.security.caller import Role
 from journal.node.faces import grpc_door
 from journal.node.faces.grpc_watch import own_sockets
+from tests import awaits
 from tests.ha.security.authority import Authority
 from tests.ha.security.test_unproven import Lines
 from tests.journal.node.process import until
@@ -76,6 +77,21 @@ def accepted(near: socket.socket) -> bool:
         finally:
             one.detach()
     return False
+
+
+async def test_a_start_that_is_cut_short_leaves_no_port_open(tmp_path: Path) -> None:
+    files = Authority(tmp_path).holder(Role.JOURNALNODE, "jn1")
+    access = AccessControl(Mode.PERMISSIVE, target="t", audit=Lines(), tls=files)
+    doors = []
+
+    async def life() -> None:
+        doors.append(grpc_door.GrpcDoor(Generous(), files, access))
+        await doors[-1].start("127.0.0.1", 0)
+
+    async def after(_: int) -> None:
+        await doors.pop().stop()
+
+    assert await awaits.cut_at_each_await(life, after) > 1
 
 
 async def test_who_takes_nothing_and_gives_way_keeps_no_socket(
