@@ -22,7 +22,8 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 SHELL_SECONDS = 90.0
 STATUS_SECONDS = 2.0
 """All parts are asked at once, under one deadline: how much longer than with nothing wrong."""
-"""What Python may take to start `nnha status` on a loaded machine; no part of its answer."""
+LOOKS = 3
+"""How often `nnha status` is asked, for one answer that a loaded machine did not hold up."""
 
 STEADY_CALL_SECONDS = 1.0
 """No call may take longer while a minority of JournalNodes is away."""
@@ -171,10 +172,11 @@ def test_status_answers_in_time_while_a_part_is_frozen_and_says_which(
     calm_seconds, _ = timed_status(stage.cluster)
     process.freeze()
     try:
-        took_seconds, told = timed_status(stage.cluster)
+        # Starting Python is most of the calm one, and takes as long as the machine makes it at that
+        # time; a wait that is too long is in each of them.
+        took_seconds, told = min(timed_status(stage.cluster) for _ in range(LOOKS))
     finally:
         process.send(signal.SIGCONT)
-    # Starting Python is most of the calm one, and takes as long as the machine makes it.
     assert took_seconds < 2 * calm_seconds + STATUS_SECONDS, told
     address = part_addresses(stage.cluster.layout)[name]
     rows = [line for line in told.splitlines() if address in line]

@@ -60,6 +60,7 @@ class JournalNodeDaemon:
         self._watch = GrpcWatch(lambda: self.rpc_port)
         self._endpoint: Endpoint | None = None
         self._preparing: asyncio.Task[None] | None = None
+        self._stopping: asyncio.Task[None] | None = None
         self._started_millis = int(time.time() * 1000)
         self.rpc_port = 0
         self.hadoop_port = 0
@@ -104,8 +105,8 @@ class JournalNodeDaemon:
         """Stop listening, finish what is under way, close the journals."""
         await asyncio.to_thread(self._watch.stop)
         if self._server is not None:
-            await self._server.stop(self._settings.stop_grace_seconds)
-            self._server = None
+            await self._stop_grpc(self._server)
+            self._server = self._stopping = None
         if self._door is not None:
             await self._door.stop()
             self._door = None
@@ -125,6 +126,16 @@ class JournalNodeDaemon:
         if self._node is not None:
             await self._node.stop()
             self._node = None
+
+    async def _stop_grpc(self, server: Any) -> None:  # noqa: ANN401 - grpc has no types
+        """Stop the server once, in a task that a cancelled caller does not take along.
+
+        gRPC waits for a future of its own: cancelled with its caller, it would make every later
+        stop raise.  Two stops at the same time crash the process (grpcio 1.85).
+        """
+        if self._stopping is None:
+            self._stopping = asyncio.create_task(server.stop(self._settings.stop_grace_seconds))
+        await asyncio.shield(self._stopping)
 
     async def __aenter__(self) -> Self:
         await self.start()

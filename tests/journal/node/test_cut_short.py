@@ -30,6 +30,13 @@ def new_node(folder: Path) -> JournalNode:
     return JournalNode(NodeSettings(folder=folder, edits_cache_bytes=0))
 
 
+def settings_of(folder: Path) -> NodeSettings:
+    return NodeSettings(
+        folder=folder, rpc_port=0, http_port=0, hadoop_host=HOST, hadoop_port=0, lane_host=HOST,
+        edits_cache_bytes=0, stop_grace_seconds=0.0,
+    )  # fmt: skip
+
+
 async def formatted(folder: Path, *names: str) -> None:
     node = new_node(folder)
     await node.load()
@@ -116,10 +123,7 @@ async def test_a_lock_is_given_back_by_the_thread_that_took_it_too_late(tmp_path
 
 
 async def test_a_daemon_that_is_cut_short_leaves_no_listener(tmp_path: Path) -> None:
-    settings = NodeSettings(
-        folder=tmp_path, rpc_port=0, http_port=0, hadoop_host=HOST, hadoop_port=0, lane_host=HOST,
-        edits_cache_bytes=0, stop_grace_seconds=0.0,
-    )  # fmt: skip
+    settings = settings_of(tmp_path)
     await formatted(tmp_path, "ns1")
     daemon = JournalNodeDaemon(settings)
 
