@@ -35,7 +35,7 @@ PLANTED: dict[str, tuple[str, Any]] = {
     "image-put": ("namenode_sim.checkpoint.image_receive.ImageDamaged", OtherError),
     "journal-grpc": ("journal.node.faces.grpc_guard.DecodeError", OtherError),
     "journal-http2": ("journal.node.faces.grpc_guard._AnsweringServer", cygrpc.AioServer),
-    "journal-java": ("journal.node.peers.UnicodeError", OtherError),
+    "journal-java": ("journal.node.peers.Unresolved", OtherError),
     "journal-lane": ("journal.lane.UnicodeDecodeError", OtherError),
     "journal-pages": ("journal.node.faces.transfer._check_storage_info", _careless),
 }

@@ -1,6 +1,7 @@
 """Whose call is next: no user has more than a share while others wait."""
 
 import asyncio
+import gc
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
@@ -9,6 +10,8 @@ from prometheus_client import REGISTRY
 
 from ha.rpc.call_share import CallQueue
 from ha.rpc.client import RpcConnection
+from ha.rpc.connection import ServerConnection
+from ha.rpc.errors import ConnectionLost
 from ha.rpc.java_names import CLIENT_PROTOCOL, HA_SERVICE_PROTOCOL
 from ha.rpc.limits import RpcLimits
 from ha.rpc.protocol import Call
@@ -109,6 +112,48 @@ async def test_one_users_crowd_keeps_neither_others_nor_failover_waiting() -> No
         for _ in range(31):
             ends.release()
         await asyncio.gather(other, *crowd)
+
+
+async def test_callers_that_are_sent_away_while_they_wait_are_forgotten() -> None:
+    """As the door does where it is full: each kept would hold its connection and its turn."""
+    under_way, ends = 0, asyncio.Semaphore(0)
+
+    async def handle(_: Call, request: Echo) -> Echo:
+        nonlocal under_way
+        under_way += 1
+        await ends.acquire()
+        return request
+
+    async def call(user: str) -> str:
+        return await ask(await opened(stack, port, user), seconds=60)
+
+    before, most = met("kept_calls"), LIMITS.calls_of_clients
+    protocol = echo_protocol(handle, CLIENT_PROTOCOL)
+    async with serving(protocol, limits=LIMITS) as (_, port), AsyncExitStack() as stack:
+        crowd = [asyncio.create_task(call("crowd")) for _ in range(most)]
+        await eventually(lambda: under_way == most, seconds=30)
+        gone = [asyncio.create_task(call("gone")) for _ in range(5)]
+        await eventually(lambda: met("kept_calls") >= before + 5, seconds=30)
+        await eventually(lambda: sent_away("gone"), seconds=30)
+        for _ in range(most):
+            ends.release()
+        await asyncio.gather(*crowd)
+        ended = await asyncio.gather(*gone, return_exceptions=True)
+        assert all(isinstance(one, ConnectionLost) for one in ended), ended
+
+
+def connections_of(user: str) -> list[ServerConnection]:
+    """Return what a server here still holds of a user's connections."""
+    gc.collect()
+    held = [one for one in gc.get_objects() if isinstance(one, ServerConnection)]
+    return [one for one in held if one.user == user]
+
+
+def sent_away(user: str) -> bool:
+    """Send a user's connections away, and return whether none is held any more."""
+    for connection in connections_of(user):
+        connection.give_way()
+    return not connections_of(user)
 
 
 def met(limit: str) -> float:
