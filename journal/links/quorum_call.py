@@ -39,6 +39,11 @@ class QuorumCall(Generic[T]):
         self._countdown = Countdown(timeout_seconds, self._stepped)
         self._countdown.start()
 
+    @property
+    def decided(self) -> bool:
+        """Whether no answer changes the verdict any more."""
+        return self._done.done()
+
     def succeed(self, node: NodeName, result: T) -> None:
         """Count that node's yes, with its result."""
         if self._done.done():

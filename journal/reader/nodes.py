@@ -6,7 +6,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from ha.daemon.lazy_import import load_late
-from journal.errors import JournalError, QuorumLost, WrongNamespace
+from journal.errors import JournalError, QuorumLost, Unavailable, WrongNamespace
 from journal.links.link import segment_url
 from journal.links.quorum_call import QuorumCall
 from journal.links.remote_node import JournalAddress, RemoteNode
@@ -52,6 +52,7 @@ class SourceNodes:
         self._ours: set[NodeName] = set()
         self._session: aiohttp.ClientSession | None = None
         self._asking: set[asyncio.Task[None]] = set()
+        self._closed = False
 
     @property
     def count(self) -> int:
@@ -59,6 +60,12 @@ class SourceNodes:
         return len(self._remotes)
 
     async def close(self) -> None:
+        """End every question, whose callers get QuorumLost, and drop the connections.
+
+        No segment may be read at the time: aiohttp leaves the reader of a session that is closed
+        waiting for ever.
+        """
+        self._closed = True
         for task in self._asking:
             task.cancel()
         if self._asking:
@@ -169,6 +176,8 @@ class SourceNodes:
         await load_late("aiohttp")
         from journal.reader.fetch import http_session, hurried, read_segment
 
+        if self._closed:
+            raise Unavailable("the reader was closed")
         if self._session is None:
             self._session = http_session(self.settings)
         url = segment_url(
@@ -200,20 +209,15 @@ class SourceNodes:
         question: Callable[[RemoteNode], Awaitable[T]],
         grace: Callable[[dict[NodeName, T]], float],
     ) -> dict[NodeName, T]:
+        if self._closed:
+            raise QuorumLost(f"{operation}: the reader was closed", failures={})
         timeout = self.settings.select_input_streams_timeout_seconds
         call: QuorumCall[None] = QuorumCall(operation, self._remotes, timeout_seconds=timeout)
         replies: dict[NodeName, T] = {}
-
-        async def ask(remote: RemoteNode) -> None:
-            try:
-                await self._ensure_ours(remote, timeout)
-                replies[remote.name] = await question(remote)
-            except JournalError as error:
-                call.fail(remote.name, error)
-            else:
-                call.succeed(remote.name, None)
-
-        tasks = [asyncio.create_task(ask(remote)) for remote in self._remotes.values()]
+        tasks = [
+            asyncio.create_task(self._ask_one(remote, question, call, replies))
+            for remote in self._remotes.values()
+        ]
         for task in tasks:
             self._asking.add(task)
             task.add_done_callback(self._asking.discard)
@@ -227,6 +231,26 @@ class SourceNodes:
             for task in tasks:
                 task.cancel()
         return dict(replies)
+
+    async def _ask_one(
+        self,
+        remote: RemoteNode,
+        question: Callable[[RemoteNode], Awaitable[T]],
+        call: QuorumCall[None],
+        replies: dict[NodeName, T],
+    ) -> None:
+        """Put a node's reply among the others, and its yes or no into the call."""
+        try:
+            await self._ensure_ours(remote, self.settings.select_input_streams_timeout_seconds)
+            replies[remote.name] = await question(remote)
+        except JournalError as error:
+            call.fail(remote.name, error)
+        except BaseException as end:
+            if not call.decided:  # its caller would wait for the timeout
+                call.fail(remote.name, Unavailable(f"it was not asked to the end: {end!r}"))
+            raise
+        else:
+            call.succeed(remote.name, None)
 
     async def _ensure_ours(self, remote: RemoteNode, timeout_seconds: float) -> None:
         """Another file system's journal must not be read, however well it would fit."""

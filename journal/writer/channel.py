@@ -223,7 +223,8 @@ class NodeChannel:
             if self._pushed is not None:
                 await self._sleep(None)
             elif self._asks and self._is_due(self._asks[0]):
-                await self._perform(self._asks.popleft())
+                await self._perform(self._asks[0])  # which fails if this task ends in it
+                self._asks.popleft()
             elif self._lost_because is not None:
                 await self._while_lost()
             elif self._writing and self._window.holds(self._seq):

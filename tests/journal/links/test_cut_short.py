@@ -11,7 +11,9 @@ from journal.errors import JournalError, Unavailable
 from journal.links.grpc_link import GrpcLink
 from journal.links.hadoop_link import HadoopLink
 from journal.links.link import Link
+from journal.links.peer import Peers
 from journal.links.probed_link import ProbedLink
+from journal.model import JournalId
 from journal.node.process.daemon import JournalNodeDaemon
 from journal.node.settings import NodeSettings
 from journal.proto import journal_pb2 as pb
@@ -78,3 +80,24 @@ async def test_a_link_that_is_cut_short_leaves_nothing_open(
     )  # it closes them when it likes
     cuts = Cuts(life, fault, stop=lambda: link.close(), typed=TYPED, kept=kept)
     assert await awaits.cut_at_each_await(cuts, after, holdings=holdings) >= 2
+
+
+@pytest.mark.parametrize("fault", [Fault.CANCEL, Fault.FAIL])
+@pytest.mark.parametrize("port", ["rpc_port", "hadoop_port"])
+async def test_a_peer_that_is_asked_in_vain_is_closed(
+    port: str, fault: Fault, node: JournalNodeDaemon
+) -> None:
+    """Its kind must be found first: ours over gRPC, ours over Hadoop's RPC, or Hadoop's."""
+
+    async def life() -> None:
+        peers = Peers(JournalId(JID), node.hadoop_port)
+        for _ in range(2):  # it is known which kind it is the second time
+            async with peers.reached(HOST, getattr(node, port), 20) as peer:
+                assert await peer.http_port(20) == node.http_port
+                assert await peer.promised(20) == 0
+
+    async def after(_: int) -> None:
+        pass
+
+    cuts = Cuts(life, fault, typed=TYPED, kept=frozenset({"socket:", "ha.daemon.door"}))
+    assert await awaits.cut_at_each_await(cuts, after, holdings=holdings) > 4

@@ -3,9 +3,13 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
+from journal.errors import JournalError
 from journal.model import TxId
+from journal.writer.writer import WriterSettings
 from tests import awaits
-from tests.awaits import Cuts
+from tests.awaits import Cuts, Fault
 from tests.ha.rpc.test_cut_short import holdings as rpc_holdings
 from tests.journal.writer.journal_cluster import JOURNAL, Nodes, edits
 
@@ -13,7 +17,9 @@ HOST = "127.0.0.1"
 EDITS = 3
 
 
-async def test_a_writer_that_is_cut_short_leaves_nothing_open(tmp_path: Path) -> None:
+@pytest.mark.parametrize("fault", [Fault.CANCEL, Fault.STOP])
+async def test_a_writer_that_is_cut_short_leaves_nothing_open(fault: Fault, tmp_path: Path) -> None:
+    """One that is closed in a call ends it at once: its timeouts are longer than a life may be."""
     nodes = Nodes(tmp_path, count=1)
     nodes.extra |= {"lane_host": HOST, "edits_cache_bytes": 1 << 16}
     await nodes.start()
@@ -27,7 +33,7 @@ async def test_a_writer_that_is_cut_short_leaves_nothing_open(tmp_path: Path) ->
         return {**rpc_holdings(), "lanes": lanes.open_to(JOURNAL) if lanes else 0}
 
     async def life() -> None:
-        writer = nodes.writer()
+        writer = nodes.writer(WriterSettings())
         writers.append(writer)
         try:
             first = TxId((await writer.become_writer()).last_txid + 1)
@@ -42,7 +48,13 @@ async def test_a_writer_that_is_cut_short_leaves_nothing_open(tmp_path: Path) ->
         writers.clear()
 
     # gRPC closes its sockets when it likes; a lane's have threads at the other end.
-    cuts = Cuts(life, kept=frozenset({"edits_inprogress", "socket:", "ha.daemon.door"}))
+    cuts = Cuts(
+        life,
+        fault,
+        stop=lambda: writers[-1].close(),
+        typed=(JournalError,),
+        kept=frozenset({"edits_inprogress", "socket:", "ha.daemon.door"}),
+    )
     try:
         assert await awaits.cut_at_each_await(cuts, after, holdings=holdings) > 12
     finally:

@@ -21,7 +21,7 @@ from journal.model import Epoch, NodeName, TxId
 from journal.proto import journal_pb2 as pb
 from journal.writer.channel import NodeChannel
 from journal.writer.epoch_claim import Claim
-from journal.writer.writer import QuorumWriter
+from journal.writer.writer import QuorumWriter, WriterSettings
 from tests.journal.writer.journal_cluster import NAMESPACE, QUICK, Nodes, edits, formatted_nodes
 from tests.journal.writer.proxy import Fate, Judge, Proxy, always_pass, behind_proxies
 
@@ -175,7 +175,8 @@ async def one_life(nodes: Nodes, proxies: list[Proxy], judges: list[Judge], tag:
     before = await nodes.read_all(last_before - 9) if last_before > 9 else b""
     for proxy, judge in zip(proxies, judges, strict=True):
         proxy.arm(judge)
-    writer = nodes.writer(addresses=[proxy.address for proxy in proxies])
+    # What is lost is noticed at once; so no timeout decides, on a busy machine either.
+    writer = nodes.writer(WriterSettings(), [proxy.address for proxy in proxies])
     acked = await live(writer, tag)
     await writer.settle(timeout_seconds=30)
     await writer.close()
