@@ -3,17 +3,20 @@
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from prometheus_client import REGISTRY
 
 from ha.conf.keys.security import Mode
+from ha.conf.topology import HostPort
 from ha.rpc import errors, packets
 from ha.rpc import wire as client_wire
 from ha.rpc.client import RpcConnection
 from ha.rpc.frame_budget import FrameBudget
 from ha.rpc.limits import RpcLimits
 from ha.rpc.server import Call, RpcServer
+from ha.rpc.spare_connection import SpareConnection
 from ha.security.access_control import AccessControl
 from tests import awaits
 from tests.awaits import Cuts, Fault
@@ -146,3 +149,38 @@ async def test_calls_that_get_no_answer_are_forgotten(fault: Fault) -> None:
 
         cuts = Cuts(life, fault, typed=TYPED)
         assert await awaits.cut_at_each_await(cuts, after, holdings=holdings) >= 2
+
+
+@pytest.mark.parametrize("taken", [True, False], ids=["taken", "left"])
+@pytest.mark.parametrize("fault", [Fault.CANCEL, Fault.FAIL, Fault.EVICT])
+async def test_a_spare_connection_that_is_cut_short_is_closed(fault: Fault, taken: bool) -> None:
+    async with wire.serving() as (_, port):
+        place, opened = HostPort(HOST, port), asyncio.Event()
+
+        async def connect(host: str, port: int, **given: Any) -> RpcConnection:  # noqa: ANN401
+            connection = await RpcConnection.open(host, port, **given)
+            opened.set()
+            return connection
+
+        async def life() -> None:
+            opened.clear()
+            spare = SpareConnection(lambda: place, wire.ECHO, connect=connect)
+            begun = {
+                asyncio.create_task(spare.run(), name="a spare connection"),
+                asyncio.create_task(opened.wait()),
+            }
+            try:
+                await asyncio.wait(begun, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.sleep(0)  # it is put where it can be taken
+                if taken and (connection := spare.take(place)) is not None:
+                    await connection.close()
+            finally:
+                for task in begun:
+                    task.cancel()
+                await asyncio.gather(*begun, return_exceptions=True)
+
+        async def after(_: int) -> None:
+            pass
+
+        cuts = Cuts(life, fault, typed=TYPED, evicts="a spare")
+        assert await awaits.cut_at_each_await(cuts, after, holdings=holdings) > 4
