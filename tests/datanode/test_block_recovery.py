@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,17 @@ from datanode.namenodes.recovery import MAX_NODES, Leader, RecoveryFailed, end_r
 from datanode.process.rpc_services import DataNodeRpcServices
 from datanode.replicas.operations import BeginRecovery
 from datanode.replicas.store import Store
+from ha.rpc.errors import RemoteFault, RpcError
 from ha.rpc.server import RpcServer
 from hadoop.blocks import Block, BlockId, GenerationStamp
 from hadoop.proto import datanode_protocol_pb2 as pb
+from hadoop.wire.errors import DataNodeError
+from tests import awaits
+from tests.awaits import Cuts, Fault
 from tests.datanode.block_client import until
 from tests.datanode.recorded import Recorded
 from tests.datanode.stores import POOL, begun, block, finalized, store, volume
+from tests.ha.rpc.test_cut_short import holdings
 
 DATA = bytes(range(251)) * 7
 OLD, NEW = GenerationStamp(1001), GenerationStamp(1005)
@@ -222,3 +228,40 @@ async def test_a_long_list_of_data_nodes_is_cut(
     silent = [away(two[1])] * (place - 2)
     await led(two[0], order(block(), (two[0], *silent, two[1])), wire)
     assert [one.block.stamp for one in two[1].store] == [stamp]
+
+
+@pytest.mark.parametrize("fault", [Fault.CANCEL, Fault.FAIL])
+async def test_a_recovery_that_is_cut_short_can_be_led_again(
+    two: tuple[Partner, Partner], wire: Recorded, fault: Fault
+) -> None:
+    numbers = count(1 << 31)
+
+    async def written() -> Block:
+        new = Block(BlockId(next(numbers)), OLD)
+        for one, length in zip(two, (1000, 1500), strict=True):
+            await begun(one.store, new, DATA[:length])
+        return new
+
+    old = await written()
+
+    async def life() -> None:
+        await led(two[0], order(old, two), wire)
+
+    async def after(_: int) -> None:
+        nonlocal old
+        wire.calls.clear()
+        later = GenerationStamp(NEW + 1)
+        await led(two[0], replace(order(old, two), recovery_id=later), wire)
+        ours = (r for one in two for r in one.store if r.block.block_id == old.block_id)
+        whole = [replica for replica in ours if isinstance(replica, Finalized)]
+        assert {replica.block.stamp for replica in whole} == {later}
+        (length,) = {replica.length for replica in whole}
+        reported = wire.one("commitBlockSynchronization")
+        assert isinstance(reported, pb.CommitBlockSynchronizationRequestProto)
+        assert reported.newLength == length
+        assert list(reported.newTargetStorages) == [replica.storage for replica in whole]
+        old = await written()
+
+    typed = (DataNodeError, RpcError, RemoteFault, ConnectionError)
+    cuts = Cuts(life, fault, typed=typed, kept=frozenset({"datanode.model", "hadoop.blocks"}))
+    assert await awaits.cut_at_each_await(cuts, after, holdings=holdings) > 8
