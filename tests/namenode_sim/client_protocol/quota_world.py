@@ -28,6 +28,7 @@ from namenode_sim.image.reader import read_namespace
 from namenode_sim.namespace import inode
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.snapshots import held
+from namenode_sim.namespace.snapshots.diffs import has_more_behind
 from tests.namenode_sim.client_protocol import datanodes_in_memory, namenode_in_memory
 from tests.namenode_sim.client_protocol.namenode_in_memory import SUPERUSER, Fields, Served
 from tests.namenode_sim.image.image_world import saved
@@ -204,9 +205,14 @@ class QuotaWorld:
     async def append(self) -> None:
         path, flag = self.some_file(), self.chance.choice((None, 32))
         more: Fields = {} if flag is None else {"flag": flag}
-        # The last block counts as a whole one, see docs/not-here-yet.md.
+        file = self.file(path)
+        ends = file.blocks[-1:] if file is not None else ()
+        begins_block = flag is not None or (
+            file is not None and any(has_more_behind(file, block.block_id) for block in ends)
+        )
         fields: Fields = {"src": path, "clientName": "writer", **more}
-        opened = await self.call("append", grows=flag is None, **fields)
+        # The last block counts as a whole one in any case, see docs/not-here-yet.md.
+        opened = await self.call("append", grows=not begins_block, **fields)
         if not isinstance(opened, calls.AppendResponseProto):
             return
         last = None
