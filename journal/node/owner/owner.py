@@ -306,13 +306,13 @@ class JournalOwner:
             self.turn.give_back()
 
     def _conclude(self, late: "_Late") -> None:
-        failure = late.under_way.exception()
-        if isinstance(failure, Exception):
+        try:
+            late.under_way.result()
+            self._count(late.decided.effects, time.perf_counter() - late.began)
+            self._remember(late.decided)
+        except Exception as failure:  # noqa: BLE001 - it is logged and ends the journal
             self._fail_with(failure, (late.waiting,))
             return
-        late.under_way.result()
-        self._count(late.decided.effects, time.perf_counter() - late.began)
-        self._remember(late.decided)
         tell((late.waiting,), late.decided.answers)
 
     async def _serve(self, group: Sequence[Waiting]) -> None:

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from journal.errors import JournalError
-from journal.model import TxId
+from journal.model import NodeName, Segment, TxId
 from journal.reader.reader import JournalReader
 from tests import awaits
 from tests.awaits import Cuts, Fault
@@ -38,18 +38,11 @@ async def nodes(tmp_path: Path) -> AsyncIterator[journal_cluster.Nodes]:
         await nodes.stop()
 
 
-@pytest.mark.parametrize(
-    ("fault", "whole"),
-    [(Fault.CANCEL, True), (Fault.CANCEL, False), (Fault.STOP, False)],
-    ids=["cancelled in a file", "cancelled", "closed"],
-)
+@pytest.mark.parametrize("fault", [Fault.CANCEL, Fault.STOP])
 async def test_a_reader_that_is_cut_short_leaves_nothing_open(
-    fault: Fault, whole: bool, nodes: journal_cluster.Nodes
+    fault: Fault, nodes: journal_cluster.Nodes
 ) -> None:
-    """It reads a segment from the node's file over HTTP, or what a standby reads from memory.
-
-    It may be closed in the latter; in the former aiohttp would let its caller wait for ever.
-    """
+    """It reads the open segment from the node's memory, as a standby does."""
     readers: list[JournalReader] = []
     found = bytearray()
 
@@ -59,10 +52,7 @@ async def test_a_reader_that_is_cut_short_leaves_nothing_open(
         found.clear()
         try:
             assert await reader.last_finalized() == CLOSED
-            first = TxId(1 if whole else CLOSED + 1)
-            async with aclosing(
-                reader.edits(first) if whole else reader.durable_edits(first)
-            ) as chunks:
+            async with aclosing(reader.durable_edits(TxId(CLOSED + 1))) as chunks:
                 async for chunk in chunks:
                     found.extend(chunk.records)
         finally:
@@ -71,11 +61,37 @@ async def test_a_reader_that_is_cut_short_leaves_nothing_open(
     async def after(number: int) -> None:
         while readers:
             await readers.pop().close()
-        wanted = journal_cluster.edits(*((1, CLOSED) if whole else (CLOSED + 1, OPEN)))
-        assert wanted.startswith(found)
-        assert number or found == wanted
+        check(found, CLOSED + 1, OPEN, whole=number == 0)
 
     # gRPC closes its sockets when it likes, and the node's part of its calls ends then.
     kept = frozenset({"socket:", "ha.daemon.door", "_asyncio."})
     cuts = Cuts(life, fault, stop=lambda: readers[-1].close(), typed=(JournalError,), kept=kept)
     assert await awaits.cut_at_each_await(cuts, after, holdings=holdings) > 4
+
+
+async def test_a_copy_that_is_cut_short_leaves_no_connection(nodes: journal_cluster.Nodes) -> None:
+    """A finalized segment comes over HTTP.  The node keeps each stretch of it while it is sent."""
+    reader, found = nodes.reader(), bytearray()
+    assert await reader.last_finalized() == CLOSED  # it hears of the node's port
+    segment = Segment(TxId(1), TxId(CLOSED), finalized=True)
+
+    async def life() -> None:
+        found.clear()
+        async with aclosing(reader.copy_of(NodeName(nodes.name(0)), segment)) as chunks:
+            async for chunk in chunks:
+                found.extend(chunk.records)
+
+    async def after(number: int) -> None:
+        check(found, 1, CLOSED, whole=number == 0)
+
+    try:
+        assert await awaits.cut_at_each_await(Cuts(life), after, holdings=holdings) > 4
+    finally:
+        await reader.close()
+
+
+def check(found: bytes | bytearray, first: int, last: int, *, whole: bool) -> None:
+    """Assert that the edits from the first on were read, and with ``whole`` to the last one."""
+    wanted = journal_cluster.edits(first, last)
+    assert wanted.startswith(found)
+    assert not whole or found == wanted
