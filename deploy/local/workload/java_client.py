@@ -1,6 +1,7 @@
 """Hadoop's own FileSystem in a long-lived JVM, driven from here through py4j."""
 
 import logging
+import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -69,7 +70,11 @@ class JavaClient:
         self.close()
 
     def connect(self) -> None:
-        """Read the configuration and make the FileSystem; no NameNode is asked yet."""
+        """Read the configuration and make the FileSystem; no NameNode is asked yet.
+
+        Raises LocalClusterError where there is none to read: Hadoop's client would then take this
+        host's own files for the cluster's.
+        """
 
         def make() -> None:
             jvm = self._gateway.jvm
@@ -78,6 +83,14 @@ class JavaClient:
             self._path = jvm.org.apache.hadoop.fs.Path
 
         self._call(make)
+        uri = str(self._call(lambda: self._filesystem.getUri().toString()))
+        if uri.startswith("file:"):
+            argv = self.process.argv
+            folder = argv[argv.index("-cp") + 1].partition(os.pathsep)[0]
+            raise LocalClusterError(
+                f"Asked the Java client for its file system; found {uri}, this host's own: "
+                f"it has read no fs.defaultFS. Look whether {folder} has a core-site.xml"
+            )
 
     def on_files(self, action: Callable[[Any], T]) -> T:
         """Return what ``action`` does with the Java FileSystem itself.  Raises CallFailed."""
@@ -266,7 +279,11 @@ def _first_line(failure: Any) -> str:  # noqa: ANN401 - py4j has no types
 def start_java_client(
     supervisor: Supervisor, *, java: Java, conf_dir: Path, name: str = NAME
 ) -> ManagedProcess:
-    """Start the JVM and do not wait for it; ``open_java_client`` goes on from here."""
+    """Start the JVM and do not wait for it; ``open_java_client`` goes on from here.
+
+    The files in ``conf_dir`` may be written until then.
+    """
+    conf_dir.mkdir(parents=True, exist_ok=True)  # Java drops a folder that it does not find
     argv = client_argv(
         java, conf_dir, "py4j.GatewayServer", log_directory=supervisor.directory / "tmp"
     )
@@ -286,5 +303,9 @@ def open_java_client(process: ManagedProcess) -> JavaClient:
         )
     parameters = GatewayParameters(address=HOST, port=int(port), auth_token=secret.decode())
     client = JavaClient(process=process, _gateway=JavaGateway(gateway_parameters=parameters))
-    client.connect()
+    try:
+        client.connect()
+    except BaseException:
+        client.close()
+        raise
     return client
