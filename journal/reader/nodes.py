@@ -3,7 +3,10 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
+
+import structlog
 
 from ha.daemon.lazy_import import load_late
 from journal.errors import JournalError, QuorumLost, Unavailable, WrongNamespace
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     import aiohttp
 
 T = TypeVar("T")
+
+log = structlog.get_logger()
 
 STRAGGLER_SECONDS: Final = 5.0
 """How long nodes behind the majority are waited for when the majority's copies cannot be read."""
@@ -214,13 +219,20 @@ class SourceNodes:
         timeout = self.settings.select_input_streams_timeout_seconds
         call: QuorumCall[None] = QuorumCall(operation, self._remotes, timeout_seconds=timeout)
         replies: dict[NodeName, T] = {}
-        tasks = [
-            asyncio.create_task(self._ask_one(remote, question, call, replies))
-            for remote in self._remotes.values()
-        ]
-        for task in tasks:
+
+        async def ask(remote: RemoteNode) -> None:
+            try:
+                await self._ensure_ours(remote, timeout)
+                replies[remote.name] = await question(remote)
+            except JournalError as error:
+                call.fail(remote.name, error)
+            else:
+                call.succeed(remote.name, None)
+
+        tasks = [asyncio.create_task(ask(remote)) for remote in self._remotes.values()]
+        for name, task in zip(self._remotes, tasks, strict=True):
             self._asking.add(task)
-            task.add_done_callback(self._asking.discard)
+            task.add_done_callback(partial(self._asked, call, name))
         try:
             await call.outcome()
             if pending := [task for task in tasks if not task.done()]:
@@ -232,25 +244,16 @@ class SourceNodes:
                 task.cancel()
         return dict(replies)
 
-    async def _ask_one(
-        self,
-        remote: RemoteNode,
-        question: Callable[[RemoteNode], Awaitable[T]],
-        call: QuorumCall[None],
-        replies: dict[NodeName, T],
-    ) -> None:
-        """Put a node's reply among the others, and its yes or no into the call."""
-        try:
-            await self._ensure_ours(remote, self.settings.select_input_streams_timeout_seconds)
-            replies[remote.name] = await question(remote)
-        except JournalError as error:
-            call.fail(remote.name, error)
-        except BaseException as end:
-            if not call.decided:  # its caller would wait for the timeout
-                call.fail(remote.name, Unavailable(f"it was not asked to the end: {end!r}"))
-            raise
-        else:
-            call.succeed(remote.name, None)
+    def _asked(self, call: QuorumCall[None], node: NodeName, task: asyncio.Task[None]) -> None:
+        """Fail a question that ended without an answer: its caller would wait for the timeout."""
+        self._asking.discard(task)
+        if call.decided:
+            return
+        if task.cancelled():  # by ``close``, perhaps before it began
+            call.fail(node, Unavailable("the reader was closed"))
+        elif bug := task.exception():
+            log.error("reader.question_failed", node=node, exc_info=bug)
+            call.fail(node, Unavailable(f"the question failed: {bug!r}"))
 
     async def _ensure_ours(self, remote: RemoteNode, timeout_seconds: float) -> None:
         """Another file system's journal must not be read, however well it would fit."""
