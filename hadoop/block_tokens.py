@@ -18,6 +18,7 @@ from google.protobuf.message import DecodeError
 
 from ha.record import dataclass
 from hadoop import writable
+from hadoop.longs import signed
 from hadoop.proto import block_tokens_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.wire.errors import DataNodeError
@@ -207,7 +208,7 @@ def _decode_protobuf(identifier: bytes) -> tuple[int, int, Grant]:
     told = pb.BlockTokenSecretProto.FromString(identifier)
     if max(len(told.modes), len(told.storageTypes), len(told.storageIds)) > MAX_NAMES:
         raise ValueError(f"more than {MAX_NAMES} names")
-    block_id = told.blockId - (1 << 64) if told.blockId >> 63 else told.blockId
+    block_id = signed(told.blockId)
     modes = frozenset(Mode(pb.AccessModeProto.Name(mode)) for mode in told.modes)
     types = tuple(hdfs.StorageTypeProto.Name(one) for one in told.storageTypes)
     grant = Grant(told.userId, told.blockPoolId, block_id, modes, types, tuple(told.storageIds))

@@ -8,6 +8,7 @@ from typing import Final, assert_never
 
 from ha.record import dataclass
 from hadoop.block_tokens import NO_TOKEN
+from hadoop.longs import signed, unsigned
 from hadoop.proto import block_tokens_pb2 as tokens
 from hadoop.proto import datanode_protocol_pb2 as pb
 from hadoop.proto import datanode_types_pb2 as types
@@ -239,15 +240,6 @@ def cached_of(message: pb.CacheReportRequestProto) -> frozenset[int]:
     if len(message.blocks) > MAX_CACHED:
         raise BadMessage("cacheReport", f"{len(message.blocks)} blocks, at most {MAX_CACHED}")
     return frozenset(map(signed, message.blocks))
-
-
-def signed(number: int) -> int:
-    """Return a long of Java from protobuf's uint64, which carries it."""
-    return number - (1 << 64) if number >= 1 << 63 else number
-
-
-def unsigned(number: int) -> int:
-    return number % (1 << 64)
 
 
 # ---- answers ----

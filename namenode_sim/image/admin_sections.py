@@ -6,13 +6,13 @@ See docs/reference/formats.md#image-messages.
 from collections.abc import Iterator
 from typing import Final
 
+from hadoop.longs import signed
 from journal.model import TxId
 from namenode_sim.edits import values
 from namenode_sim.edits.attributes import delimited
 from namenode_sim.edits.values import DelegationKey
 from namenode_sim.image.container import WriteBytes, next_message
 from namenode_sim.image.errors import ImageError
-from namenode_sim.image.inodes_reader import signed
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.unknown import check_texts, holds_unknown, keep_unknown, restore_unknown
 from namenode_sim.namespace import state as namespace_state

@@ -8,6 +8,7 @@ from typing import Final, cast
 
 from google.protobuf.message import DecodeError, EncodeError
 
+from hadoop.longs import signed
 from namenode_sim.edits.attributes import delimited
 from namenode_sim.edits.values import AclEntry, StorageType, XAttr
 from namenode_sim.image.container import MessagePosition, next_message
@@ -34,18 +35,11 @@ _PACK_HEAD: Final = Struct(">qQQ").pack
 _PACK_BLOCK: Final = Struct(">Qqq").pack
 _PACK_ONE: Final = Struct(">qQQQqq").pack
 """As ``INodeFile.numbers``; times and ids of blocks come without their signs here."""
-_SIGN: Final = 1 << 63
-_TWO_64: Final = 1 << 64
 
 TraitsKey = tuple[int, int, int, int]
 """Permission, replication, preferred block size and storage policy, as the image has them."""
 
 SeenTraits = dict[TraitsKey, namespace_inode.FileTraits]
-
-
-def signed(number: int) -> int:
-    """Return a 64-bit number that protobuf stored without its sign."""
-    return number - _TWO_64 if number >= _SIGN else number
 
 
 def read_inodes(

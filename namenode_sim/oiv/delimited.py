@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from ha.record import dataclass
+from hadoop.longs import signed
 from namenode_sim.client_protocol.words.permissions import symbolic
 from namenode_sim.edits.values import XAttrNamespace
-from namenode_sim.image.inodes_reader import signed
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.strings import Strings
 from namenode_sim.namespace.state import system_ec_policies

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from hadoop.longs import signed
 from namenode_sim.image.admin_sections import ec_policy
 from namenode_sim.image.container import next_message
-from namenode_sim.image.inodes_reader import signed
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.oiv import inode_elements
 from namenode_sim.oiv.elements import Element, SectionView

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator
 
 from ha.record import dataclass
-from namenode_sim.image.inodes_reader import STORAGE_TYPES, signed
+from hadoop.longs import signed
+from namenode_sim.image.inodes_reader import STORAGE_TYPES
 from namenode_sim.image.proto import fsimage_pb2 as pb
 from namenode_sim.image.strings import Strings
 from namenode_sim.oiv.elements import Element
