@@ -95,28 +95,22 @@ def _apply(state: BlockState, change: BlockChange) -> None:  # noqa: C901 - flat
             _settled(state, change)
         case BlockCut():
             cut = model.Cut(change.length, change.stamp, change.source_id)
-            state.cut_block(_slot(state, change.block_id), cut)
+            state.cut_block(state.map.slot(change.block_id), cut)
         case BlocksGone():
             for block_id in change.block_ids:
-                state.remove_block(_slot(state, block_id))
+                state.remove_block(state.map.slot(block_id))
         case BlocksMoved():
             for block_id in change.block_ids:
-                state.move_block(_slot(state, block_id), change.file_id, change.expected)
+                state.move_block(state.map.slot(block_id), change.file_id, change.expected)
         case ReplicationSet():
             for block_id in change.block_ids:
-                state.expect_replicas(_slot(state, block_id), change.expected)
+                state.expect_replicas(state.map.slot(block_id), change.expected)
         case StampGiven():
             state.ids.give_stamp(change.stamp, active=state.role is model.Role.ACTIVE)
         case BlockIdGiven():
             state.ids.give_id(change.block_id, active=state.role is model.Role.ACTIVE)
         case _:
             assert_never(change)
-
-
-def _slot(state: BlockState, block_id: int) -> Slot:
-    slot = state.map.find(block_id)
-    assert slot is not None, f"block {block_id} is not in the map"
-    return slot
 
 
 def _added(state: BlockState, change: BlockAdded) -> None:
@@ -128,7 +122,7 @@ def _added(state: BlockState, change: BlockAdded) -> None:
 
 
 def _settled(state: BlockState, change: BlockSettled) -> None:
-    slot = _slot(state, change.block_id)
+    slot = state.map.slot(change.block_id)
     block = state.map.block(slot)
     same = (block.stamp, block.length) == (change.stamp, change.length)
     if block.stage is Stage.COMPLETE:

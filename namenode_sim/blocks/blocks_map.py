@@ -61,6 +61,12 @@ class BlocksMap:
 
     # ---- blocks ----
 
+    def slot(self, block_id: int) -> model.Slot:
+        """Return where a block is that the map must have, as it has those of all files."""
+        slot = self.find(block_id)
+        assert slot is not None, f"block {block_id} is not in the map"
+        return slot
+
     def has_minimum(self, count: int, at_most: int | None = None) -> bool:
         """Return whether a block is complete with ``count`` replicas where ``at_most`` can be."""
         minimum = self._counts.minimum

@@ -99,14 +99,6 @@ READS: dict[str, Answer] = {
 }
 
 
-def _find_created(scene: Scene, _: calls.CreateRequestProto) -> Message:
-    return create.created_before(scene)
-
-
-def _find_snapshot(scene: Scene, _: calls.CreateSnapshotRequestProto) -> Message:
-    return snapshot_calls.created_before(scene)
-
-
 def _done(answer: Message) -> Answer:
     return lambda _scene, _request: answer
 
@@ -124,7 +116,7 @@ WRITES: dict[str, WriteCall] = {
     "rename2": WriteCall(tree_writes.rename2, _done(calls.Rename2ResponseProto())),
     "concat": WriteCall(concat.concat, _done(calls.ConcatResponseProto())),
     "createSymlink": WriteCall(tree_writes.create_symlink),
-    "create": WriteCall(create.create, _find_created),
+    "create": WriteCall(create.create, create.created_before),
     "append": WriteCall(append.append, append.appended_before),
     "abandonBlock": WriteCall(block_writes.abandon_block),
     "complete": WriteCall(block_writes.complete),
@@ -163,7 +155,7 @@ WRITES: dict[str, WriteCall] = {
     ),
     "allowSnapshot": WriteCall(snapshot_calls.allow),
     "disallowSnapshot": WriteCall(snapshot_calls.disallow),
-    "createSnapshot": WriteCall(snapshot_calls.create, _find_snapshot),
+    "createSnapshot": WriteCall(snapshot_calls.create, snapshot_calls.created_before),
     "deleteSnapshot": WriteCall(
         snapshot_calls.delete,
         _done(calls.DeleteSnapshotResponseProto()),

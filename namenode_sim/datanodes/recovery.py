@@ -87,8 +87,7 @@ def begin(cluster: Cluster, block_id: int, stamp: int, cause: TxId, now: float) 
     ``stamp`` is the one that the block is to have; ``cause`` is the edit that gave it out.
     """
     state = cluster.blocks
-    slot = state.map.find(block_id)
-    assert slot is not None, f"block {block_id} is not in the map"
+    slot = state.map.slot(block_id)
     state.set_stage(slot, model.Stage.UNDER_RECOVERY)
     candidates = [_candidate(*place) for place in participants(cluster, slot)]
     chosen, tried = choose_primary(candidates, state.map.construction(slot).tried)
@@ -133,8 +132,7 @@ def take_recovered(
     closed, and nothing else would ever complete it.
     """
     state = cluster.blocks
-    slot = state.map.find(block_id)
-    assert slot is not None, f"block {block_id} is not in the map"
+    slot = state.map.slot(block_id)
     for storage in storages:
         state.take(slot, storage.held)
     if state.map.block(slot).stage is model.Stage.COMMITTED:
@@ -152,8 +150,7 @@ def take_recovered(
 def reopen(cluster: Cluster, block_id: int, storages: Iterable[NodeStorage]) -> None:
     """Note that a recovered block is being written again, and where."""
     state = cluster.blocks
-    slot = state.map.find(block_id)
-    assert slot is not None, f"block {block_id} is not in the map"
+    slot = state.map.slot(block_id)
     state.set_stage(slot, model.Stage.UNDER_CONSTRUCTION)
     state.note_recovery(slot, None, None, frozenset())
     known = state.map.construction(slot)

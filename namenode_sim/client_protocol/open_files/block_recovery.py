@@ -3,14 +3,11 @@
 See docs/reference/blocks.md#the-end-of-a-recovery.
 """
 
-from collections.abc import Callable
-
-from ha.record import dataclass
 from hadoop.proto import datanode_protocol_pb2 as pb
-from namenode_sim.blocks.model import Construction, Slot, Stage
+from namenode_sim.blocks.model import Slot, Stage
 from namenode_sim.client_protocol.open_files.open_files import close_edit
 from namenode_sim.client_protocol.words import errors
-from namenode_sim.client_protocol.words.block_locations import stage_of
+from namenode_sim.client_protocol.words.block_locations import slot_of, stage_of
 from namenode_sim.client_protocol.words.client_blocks import (
     block_from_message,
     check_pool,
@@ -76,18 +73,11 @@ def _file_of(scene: Scene, slot: Slot) -> INodeFile:
     return file
 
 
-def _construction(scene: Scene, last: Block) -> Construction:
-    state = scene.cluster.blocks
-    slot = state.map.find(last.block_id)
-    assert slot is not None, f"block {last.block_id} is not in the map"
-    return state.map.construction(slot)
-
-
 def _check_recovery(
     scene: Scene, request: pb.CommitBlockSynchronizationRequestProto, last: Block
 ) -> None:
     """Check that this is the running recovery, of the block that it was ordered for."""
-    known = _construction(scene, last)
+    known = scene.cluster.blocks.map.construction(slot_of(scene, last))
     current = known.recovery_stamp
     if current != request.newGenStamp:
         raise errors.io_error(
@@ -132,9 +122,10 @@ def _check_unwritten(
     scene: Scene, request: pb.CommitBlockSynchronizationRequestProto, last: Block
 ) -> None:
     """Refuse if a storage that may come back has reported bytes: it may only be silent."""
-    for location in _construction(scene, last).locations:
+    blocks = scene.cluster.blocks.map
+    for location in blocks.construction(slot_of(scene, last)).locations:
         if location.length > 0:
-            storage = scene.cluster.blocks.map.storages.at(location.storage)
+            storage = blocks.storages.at(location.storage)
             raise errors.io_error(
                 f"Block {_name(scene, request)} is not deleted: DataNode {storage.node} has "
                 f"reported {location.length} bytes of it, and is not known to be dead.  Nothing "
@@ -153,34 +144,35 @@ def _check_before(scene: Scene, blocks: tuple[Block, ...], path: str) -> None:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class _Result:
-    """The last block as it is to be, and the storages that have it."""
-
-    block: Block
-    storages: tuple[NodeStorage, ...]
-
-
 def _with_last(
     scene: Scene,
     request: pb.CommitBlockSynchronizationRequestProto,
     file: INodeFile,
     path: str,
 ) -> EditPlan:
-    last = file.blocks[-1]
-    recovered = Block(last.block_id, request.newLength, request.newGenStamp)
-    result = _Result(recovered, _storages(scene, request, path))
-    blocks = (*file.blocks[:-1], recovered)
+    cluster, last = scene.cluster, file.blocks[-1]
+    storages = _storages(scene, request, path)
+    blocks = (*file.blocks[:-1], Block(last.block_id, request.newLength, request.newGenStamp))
     if not request.closeFile:
-        return EditPlan((UpdateBlocks(path, blocks),), _reopening(scene, result))
-    if not result.storages:
+
+        def reopened() -> pb.CommitBlockSynchronizationResponseProto:
+            reopen(cluster, last.block_id, storages)
+            return pb.CommitBlockSynchronizationResponseProto()
+
+        return EditPlan((UpdateBlocks(path, blocks),), reopened)
+    if not storages:
         raise errors.io_error(
             f"Block {_name(scene, request)} is recovered on no storage that this NameNode knows; "
             f"{path} stays open, and the recovery is tried again"
         )
     _check_before(scene, file.blocks[:-1], path)
-    close = close_edit(file, path, scene.now_ms, blocks)
-    return EditPlan((close,), _completing(scene, result))
+    was = before(cluster.blocks, slot_of(scene, last))
+
+    def completed() -> pb.CommitBlockSynchronizationResponseProto:
+        take_recovered(cluster, last.block_id, storages, was)
+        return pb.CommitBlockSynchronizationResponseProto()
+
+    return EditPlan((close_edit(file, path, scene.now_ms, blocks),), completed)
 
 
 def _storages(
@@ -189,10 +181,9 @@ def _storages(
     """Return the storages that have the recovered block; what is not known here is left out."""
     nodes, names = request.newTaragets, request.newTargetStorages
     if len(nodes) != len(names):
-        raise errors.FsError(
-            errors.HADOOP_ILLEGAL_ARGUMENT,
+        raise errors.illegal_argument(
             f"Missing storageIDs: {len(nodes)} DataNodes and {len(names)} storages were told for "
-            f"the recovered block of {path}",
+            f"the recovered block of {path}"
         )
     found: dict[str, NodeStorage] = {}
     for told, name in zip(nodes, names, strict=True):
@@ -201,28 +192,3 @@ def _storages(
         if storage is not None and storage.state is not StorageState.FAILED:
             found[told.datanodeUuid] = storage
     return tuple(found.values())
-
-
-def _completing(
-    scene: Scene, result: _Result
-) -> Callable[[], pb.CommitBlockSynchronizationResponseProto]:
-    state = scene.cluster.blocks
-    slot = state.map.find(result.block.block_id)
-    assert slot is not None
-    was = before(state, slot)
-
-    def answer() -> pb.CommitBlockSynchronizationResponseProto:
-        take_recovered(scene.cluster, result.block.block_id, result.storages, was)
-        return pb.CommitBlockSynchronizationResponseProto()
-
-    return answer
-
-
-def _reopening(
-    scene: Scene, result: _Result
-) -> Callable[[], pb.CommitBlockSynchronizationResponseProto]:
-    def answer() -> pb.CommitBlockSynchronizationResponseProto:
-        reopen(scene.cluster, result.block.block_id, result.storages)
-        return pb.CommitBlockSynchronizationResponseProto()
-
-    return answer

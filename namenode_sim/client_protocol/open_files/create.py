@@ -7,11 +7,11 @@ from namenode_sim.client_protocol.words import errors, new_inodes, paths, quotas
 from namenode_sim.client_protocol.words.model import EditPlan, Scene, refused
 from namenode_sim.client_protocol.words.permissions import WRITE, check_ancestor, check_path, find
 from namenode_sim.client_protocol.words.status import erasure_coding_of, status_of
-from namenode_sim.datanodes.storage_policies import BY_NAME
+from namenode_sim.datanodes.storage_policies import BY_NAME, StoragePolicy
 from namenode_sim.edits.ops import Add, Mkdir
 from namenode_sim.edits.values import Permission
 from namenode_sim.leases.taking import Intent
-from namenode_sim.namespace.inode import INodeDirectory
+from namenode_sim.namespace.inode import INodeDirectory, INodeFile
 from namenode_sim.namespace.snapshots import diffs
 from namenode_sim.namespace.usage import Use, effective_policy_id
 
@@ -36,7 +36,9 @@ def create(scene: Scene, request: calls.CreateRequestProto) -> EditPlan:
         _check_name_held(scene, route, above)
     add = _add(scene, request, route, above, ids.next())
     scene.leases.renew(request.clientName, scene.now)
-    return EditPlan((*directories, add), lambda: created(scene, add.path))
+    return EditPlan(
+        (*directories, add), lambda: _create_response(scene, scene.namespace.tree.file(add.path))
+    )
 
 
 def _check_name_held(scene: Scene, route: paths.Route, above: INodeDirectory) -> None:
@@ -59,15 +61,13 @@ def _refusing(scene: Scene, route: paths.Route, client: str) -> EditPlan:
     return refused(taken.ops, error)
 
 
-def created(scene: Scene, path: str) -> calls.CreateResponseProto:
-    """Return the answer to create, from the file as it now is."""
-    file = scene.namespace.tree.file(path)
-    return calls.CreateResponseProto(fs=status_of(scene.namespace, file))
-
-
-def created_before(scene: Scene) -> calls.CreateResponseProto:
+def created_before(scene: Scene, _: calls.CreateRequestProto) -> calls.CreateResponseProto:
     """Return the answer to a create that was carried out already, for a client that missed it."""
-    file = opened_before(scene)
+    return _create_response(scene, opened_before(scene))
+
+
+def _create_response(scene: Scene, file: INodeFile) -> calls.CreateResponseProto:
+    """Return the answer to create, from the file as it now is."""
     return calls.CreateResponseProto(fs=status_of(scene.namespace, file))
 
 
@@ -77,10 +77,9 @@ def _check_path(scene: Scene, request: calls.CreateRequestProto) -> paths.Route:
     if not paths.is_valid_name(request.src) or paths.is_reserved(request.src):
         raise errors.invalid_path(request.src)
     if request.createFlag & SHOULD_REPLICATE and request.ecPolicyName:
-        raise errors.FsError(
-            errors.HADOOP_ILLEGAL_ARGUMENT,
+        raise errors.illegal_argument(
             "SHOULD_REPLICATE flag and ecPolicyName are exclusive parameters. "
-            "Set both is not allowed!",
+            "Set both is not allowed!"
         )
     route = find(scene, request.src, creates=True)
     check_ancestor(scene.caller, route, WRITE)
@@ -174,17 +173,17 @@ def _add(
     )
 
 
+def policy_named(name: str) -> StoragePolicy:
+    """Return a storage policy by its name in any case; raise FsError."""
+    policy = BY_NAME.get(name.upper())
+    if policy is None:
+        raise errors.illegal_argument(f"Cannot find a block policy with the name {name}")
+    return policy
+
+
 def _policy_for(request: calls.CreateRequestProto, above: INodeDirectory) -> int:
     """Return the file's own storage policy, 0 for none; LAZY_PERSIST is never only inherited."""
-    policy_id = 0
-    if request.storagePolicy:
-        policy = BY_NAME.get(request.storagePolicy.upper())
-        if policy is None:
-            raise errors.FsError(
-                errors.HADOOP_ILLEGAL_ARGUMENT,
-                f"Cannot find a block policy with the name {request.storagePolicy}",
-            )
-        policy_id = policy.id
+    policy_id = policy_named(request.storagePolicy).id if request.storagePolicy else 0
     if request.createFlag & LAZY_PERSIST:
         return lease_recovery.LAZY_PERSIST_POLICY
     if (policy_id or effective_policy_id(above)) == lease_recovery.LAZY_PERSIST_POLICY:

@@ -90,21 +90,14 @@ def _step(scene: Scene, file: INodeFile) -> leases_release.Step:
     lost: frozenset[StorageNumber] = frozenset()
     found: list[leases_release.LastBlock] = []
     for block in file.blocks:
-        slot = state.map.find(block.block_id)
-        assert slot is not None, f"block {block.block_id} is not in the map"
+        slot = state.map.slot(block.block_id)
         construction = state.map.find_construction(slot)
         stored = state.map.block(slot)
         places = 0 if construction is None else len(participants(scene.cluster, slot))
         began = None if construction is None else construction.recovery_began
         lost = frozenset() if construction is None else construction.lost
-        found.append(
-            leases_release.LastBlock(
-                stored.stage,
-                stored.length,
-                state.map.has_minimum(state.map.live(slot)),
-                places,
-            )
-        )
+        enough = state.map.has_minimum(state.map.live(slot))
+        found.append(leases_release.LastBlock(stored.stage, stored.length, enough, places))
     seconds = None if began is None else scene.now - began
     limit = scene.settings.block_recovery_seconds
     all_told = _all_have_reported(scene) and not any(_is_dead(scene, number) for number in lost)
@@ -167,8 +160,7 @@ def is_stalled(scene: Scene, block_id: int) -> bool:
     for a NameNode that became the active since.
     """
     state = scene.cluster.blocks
-    slot = state.map.find(block_id)
-    assert slot is not None, f"block {block_id} is not in the map"
+    slot = state.map.slot(block_id)
     construction = state.map.find_construction(slot)
     if construction is None:
         return False

@@ -21,8 +21,8 @@ from namenode_sim.client_protocol.words.client_blocks import (
     pooled_name,
 )
 from namenode_sim.client_protocol.words.errors import (
-    HADOOP_ILLEGAL_ARGUMENT,
     FsError,
+    illegal_argument,
     io_error,
     lease_expired,
 )
@@ -160,10 +160,9 @@ def _places(scene: Scene, path: str, nodes: Sequence[str], storages: Sequence[st
     try:
         named = list(zip(nodes, storages, strict=True))
     except ValueError as error:
-        raise FsError(
-            HADOOP_ILLEGAL_ARGUMENT,
+        raise illegal_argument(
             f"Length mismatched: storageIDs.length={len(storages)} != "
-            f"datanodeID.length={len(nodes)}, src={path}",
+            f"datanodeID.length={len(nodes)}, src={path}"
         ) from error
     found: list[Place] = []
     for uuid, storage_uuid in named:

@@ -7,7 +7,8 @@ from ha.rpc.java_names import ALREADY_BEING_CREATED, UNSUPPORTED_OPERATION
 from hadoop.proto import client_namenode_pb2 as calls
 from namenode_sim.client_protocol.open_files import lease_recovery
 from namenode_sim.client_protocol.words import quotas
-from namenode_sim.client_protocol.words.errors import HADOOP_ILLEGAL_ARGUMENT, FsError, io_error
+from namenode_sim.client_protocol.words.block_locations import slot_of
+from namenode_sim.client_protocol.words.errors import FsError, illegal_argument, io_error
 from namenode_sim.client_protocol.words.model import EditPlan, Scene, no_edits, refused
 from namenode_sim.client_protocol.words.paths import Route, as_file
 from namenode_sim.client_protocol.words.permissions import WRITE, check_path, find
@@ -39,11 +40,11 @@ def truncate(scene: Scene, request: calls.TruncateRequestProto) -> EditPlan:
         return taken.plan
     length = sum(block.num_bytes for block in taken.blocks)
     if request.newLength > length:
-        text = (
+        error = illegal_argument(
             f"Cannot truncate to a larger file size. Current size: {length}, "
             f"truncate size: {request.newLength}."
         )
-        return refused(taken.ops, FsError(HADOOP_ILLEGAL_ARGUMENT, text))
+        return refused(taken.ops, error)
     if request.newLength == length:
         return EditPlan(taken.ops, lambda: calls.TruncateResponseProto(result=True))
     return _cut(scene, route, request, taken)
@@ -53,10 +54,8 @@ def _length_when_cut(scene: Scene, file: INodeFile) -> int | None:
     """Return the length that a file is being truncated to; None if it is not."""
     if not file.blocks:
         return None
-    state, last = scene.cluster.blocks, file.blocks[-1]
-    slot = state.map.find(last.block_id)
-    assert slot is not None, f"block {last.block_id} is not in the map"
-    construction = state.map.find_construction(slot)
+    last = file.blocks[-1]
+    construction = scene.cluster.blocks.map.find_construction(slot_of(scene, last))
     if construction is None or construction.cut is None:
         return None
     return file.length() - last.num_bytes + construction.cut.length

@@ -2,7 +2,6 @@
 
 from ha.rpc.java_names import UNSUPPORTED_OPERATION
 from hadoop.proto import client_namenode_pb2 as calls
-from hadoop.proto import hdfs_types_pb2
 from hadoop.proto import hdfs_types_pb2 as types
 from namenode_sim.client_protocol.words import errors
 from namenode_sim.client_protocol.words.model import Scene
@@ -40,7 +39,7 @@ def get_server_defaults(
 def get_storage_policies(
     _: Scene, __: calls.GetStoragePoliciesRequestProto
 ) -> calls.GetStoragePoliciesResponseProto:
-    policies = [policy_proto(policy) for policy in storage_policies.POLICIES.values()]
+    policies = [_policy_proto(policy) for policy in storage_policies.POLICIES.values()]
     return calls.GetStoragePoliciesResponseProto(policies=policies)
 
 
@@ -57,11 +56,9 @@ def get_storage_policy(
         raise errors.not_found(f"File/Directory does not exist: {route.path}")
     policy_id = effective_policy_id(node) or storage_policies.DEFAULT_POLICY_ID
     if policy_id not in storage_policies.POLICIES:
-        raise errors.FsError(
-            errors.HADOOP_ILLEGAL_ARGUMENT, f"Cannot find a block policy of id {policy_id}"
-        )
+        raise errors.illegal_argument(f"Cannot find a block policy of id {policy_id}")
     return calls.GetStoragePolicyResponseProto(
-        storagePolicy=policy_proto(storage_policies.POLICIES[policy_id])
+        storagePolicy=_policy_proto(storage_policies.POLICIES[policy_id])
     )
 
 
@@ -170,8 +167,8 @@ def msync(_: Scene, __: calls.MsyncRequestProto) -> calls.MsyncResponseProto:
     return calls.MsyncResponseProto()
 
 
-def policy_proto(policy: StoragePolicy) -> hdfs_types_pb2.BlockStoragePolicyProto:
-    return hdfs_types_pb2.BlockStoragePolicyProto(
+def _policy_proto(policy: StoragePolicy) -> types.BlockStoragePolicyProto:
+    return types.BlockStoragePolicyProto(
         policyId=policy.id,
         name=policy.name,
         creationPolicy=_types(policy.creation),
@@ -180,6 +177,6 @@ def policy_proto(policy: StoragePolicy) -> hdfs_types_pb2.BlockStoragePolicyProt
     )
 
 
-def _types(types: Types) -> hdfs_types_pb2.StorageTypesProto:
-    numbers = [hdfs_types_pb2.StorageTypeProto.ValueType(int(kind)) for kind in types]
-    return hdfs_types_pb2.StorageTypesProto(storageTypes=numbers)
+def _types(kinds: Types) -> types.StorageTypesProto:
+    numbers = [types.StorageTypeProto.ValueType(int(kind)) for kind in kinds]
+    return types.StorageTypesProto(storageTypes=numbers)

@@ -3,19 +3,18 @@
 See docs/reference/datanodes.md#moves.
 """
 
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
 from ha.rpc.java_names import ILLEGAL_ARGUMENT
+from hadoop.longs import signed
 from hadoop.proto import datanode_types_pb2 as types
 from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.proto import namenode_protocol_pb2 as pb
 from namenode_sim.blocks.index import Slots
 from namenode_sim.blocks.model import BlockInfo, Slot
-from namenode_sim.client_protocol.words.datanode_info import U64
-from namenode_sim.client_protocol.words.errors import HADOOP_ILLEGAL_ARGUMENT, FsError
+from namenode_sim.client_protocol.words.errors import FsError, illegal_argument
 from namenode_sim.client_protocol.words.model import Scene
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import Node
@@ -36,13 +35,14 @@ def get_blocks(scene: Scene, request: pb.GetBlocksRequestProto) -> pb.GetBlocksR
     Raises:
         FsError: if a number is below 0, or the DataNode is not known.
     """
-    size, least = _to_signed(request.size), _to_signed(request.minBlockSize)
+    size, least = signed(request.size), signed(request.minBlockSize)
     if size <= 0 or least < 0:
         raise FsError(ILLEGAL_ARGUMENT, f"Unexpected not positive size: {size}")
     node = _node(scene.cluster, request.datanode)
     slots = _slots(scene, node, request)
     cold, hot, since = list[Slot](), list[Slot](), scene.now_ms - request.timeInterval
-    for slot in _long_enough(scene, slots, least):
+    fit = slots[scene.cluster.blocks.map.movable(slots, least)]
+    for slot in map(Slot, fit[:MOST_LOOKED_AT].tolist()):
         is_hot = request.timeInterval > 0 and _is_hot(scene, slot, since)
         (hot if is_hot else cold).append(slot)
     answer, total = pb.BlocksWithLocationsProto(), 0
@@ -57,15 +57,10 @@ def get_blocks(scene: Scene, request: pb.GetBlocksRequestProto) -> pb.GetBlocksR
     return pb.GetBlocksResponseProto(blocks=answer)
 
 
-def _to_signed(number: int) -> int:
-    """Return the long of Java that a uint64 carries."""
-    return number - U64 if number >= U64 // 2 else number
-
-
 def _node(cluster: Cluster, named: hdfs.DatanodeIDProto) -> Node:
     node, address = cluster.nodes.get(named.datanodeUuid), f"{named.ipAddr}:{named.xferPort}"
     if node is None or node.id.transfer_address != address:
-        raise FsError(HADOOP_ILLEGAL_ARGUMENT, f"Datanode {address} not found.")
+        raise illegal_argument(f"Datanode {address} not found.")
     return node
 
 
@@ -79,11 +74,6 @@ def _slots(scene: Scene, node: Node, request: pb.GetBlocksRequestProto) -> Slots
     ]
     slots = np.concatenate(found) if found else np.zeros(0, np.int64)
     return np.roll(slots, -scene.cluster.draw.randrange(len(slots))) if len(slots) else slots
-
-
-def _long_enough(scene: Scene, slots: Slots, least: int) -> Iterator[Slot]:
-    fit = slots[scene.cluster.blocks.map.movable(slots, least)]
-    return map(Slot, fit[:MOST_LOOKED_AT].tolist())
 
 
 def _is_hot(scene: Scene, slot: Slot, since: int) -> bool:

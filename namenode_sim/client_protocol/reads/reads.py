@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 
+from ha.rpc.java_names import ACCESS_CONTROL
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import hdfs_types_pb2 as types
 from namenode_sim.client_protocol.words import errors, permissions
@@ -15,8 +16,6 @@ from namenode_sim.namespace import inode
 from namenode_sim.namespace.inode import signed_order
 from namenode_sim.namespace.snapshots.diffs import names_in_order
 from namenode_sim.namespace.tree import components
-
-ACCESS_CONTROL_CLASSES = frozenset({"org.apache.hadoop.security.AccessControlException"})
 
 
 def get_file_info(
@@ -60,7 +59,7 @@ def _find_or_none(scene: Scene, path: str, *, follow_last: bool) -> Route | None
     try:
         return find(scene, path, follow_last=follow_last)
     except errors.FsError as error:
-        if scene.caller.is_super and error.java_class in ACCESS_CONTROL_CLASSES:
+        if scene.caller.is_super and error.java_class == ACCESS_CONTROL:
             return None
         raise
 

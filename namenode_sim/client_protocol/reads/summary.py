@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ha.record import dataclass, field
+from hadoop.longs import unsigned
 from hadoop.proto.hdfs_types_pb2 import (
     ContentSummaryProto,
     QuotaUsageProto,
@@ -20,8 +21,6 @@ from namenode_sim.namespace.usage import Use, effective_policy_id, use_of_file
 
 STEP = 5000
 """Inodes to count before others get their turn (dfs.content-summary.limit)."""
-
-_U64 = 2**64
 
 
 @dataclass(slots=True)
@@ -87,9 +86,9 @@ def content_summary(node: inode.INode, counts: ContentCounts) -> ContentSummaryP
         length=counts.length,
         fileCount=counts.files,
         directoryCount=counts.directories,
-        quota=limits.namespace % _U64,
+        quota=unsigned(limits.namespace),
         spaceConsumed=counts.use.space(),
-        spaceQuota=limits.space % _U64,
+        spaceQuota=unsigned(limits.space),
         snapshotLength=gone.length,
         snapshotFileCount=gone.files,
         snapshotDirectoryCount=gone.directories,
@@ -103,9 +102,9 @@ def quota_usage(node: inode.INode, counts: ContentCounts) -> QuotaUsageProto:
     return QuotaUsageProto(
         typeQuotaInfos=_by_type(limits, counts.use),
         fileAndDirectoryCount=counts.files + counts.directories,
-        quota=limits.namespace % _U64,
+        quota=unsigned(limits.namespace),
         spaceConsumed=counts.use.space(),
-        spaceQuota=limits.space % _U64,
+        spaceQuota=unsigned(limits.space),
     )
 
 
@@ -120,7 +119,7 @@ def _by_type(limits: inode.Quotas, use: Use) -> StorageTypeQuotaInfosProto | Non
         if kind is not StorageType.RAM_DISK and (kind in limited or consumed[kind]):
             quota = limited.get(kind, inode.QUOTA_RESET)
             number = StorageTypeProto.Value(kind.name)
-            infos.typeQuotaInfo.add(type=number, quota=quota % _U64, consumed=consumed[kind])
+            infos.typeQuotaInfo.add(type=number, quota=unsigned(quota), consumed=consumed[kind])
     return infos if infos.typeQuotaInfo else None
 
 

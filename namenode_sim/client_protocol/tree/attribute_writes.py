@@ -1,34 +1,28 @@
 """Calls that change attributes: mode, owner, times, replication, quota, policies (FSDirAttrOp)."""
 
-from ha.rpc.java_names import ILLEGAL_ARGUMENT, PATH_IS_NOT_DIRECTORY
+from ha.rpc.java_names import ILLEGAL_ARGUMENT
+from hadoop.longs import signed
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import hdfs_types_pb2 as types
-from namenode_sim.client_protocol.open_files.create import check_replication
+from namenode_sim.client_protocol.open_files.create import check_replication, policy_named
 from namenode_sim.client_protocol.open_files.lease_recovery import LAZY_PERSIST_POLICY
 from namenode_sim.client_protocol.words import errors, permissions, quotas
 from namenode_sim.client_protocol.words.errors import denied
 from namenode_sim.client_protocol.words.model import Caller, EditPlan, Scene, no_edits
 from namenode_sim.client_protocol.words.new_inodes import MODE_BITS
-from namenode_sim.client_protocol.words.paths import Route, check_not_the_reserved
+from namenode_sim.client_protocol.words.paths import Route, as_directory, check_not_the_reserved
 from namenode_sim.client_protocol.words.permissions import find
-from namenode_sim.datanodes.storage_policies import BY_NAME
 from namenode_sim.edits import ops
 from namenode_sim.edits.values import StorageType
 from namenode_sim.namespace import inode
 from namenode_sim.namespace.attributes import quotas_after
 
-_U64, _I64 = 2**64, 2**63
 _NO_TIME = -1
 _NO_POLICY = 0
 _LAZY_PERSIST = (
     "BlockStoragePolicy{LAZY_PERSIST:15, storageTypes=[RAM_DISK, DISK], creationFallbacks=[DISK], "
     "replicationFallbacks=[DISK]}"
 )
-
-
-def signed(number: int) -> int:
-    """Return the Java long that travelled as uint64."""
-    return number - _U64 if number >= _I64 else number
 
 
 def set_permission(scene: Scene, request: calls.SetPermissionRequestProto) -> EditPlan:
@@ -111,7 +105,7 @@ def set_quota(scene: Scene, request: calls.SetQuotaRequestProto) -> EditPlan:
             "Failed to set quota by storage type because eitherdfs.quota.by.storage.type.enabled "
             f"is set to true or nsQuota value is illegal {names}",
         )
-    directory = _directory(route)
+    directory = as_directory(route)
     old = directory.quotas
     if by_type:
         kind = StorageType[types.StorageTypeProto.Name(request.storageType)]
@@ -143,21 +137,8 @@ def _check_may_set_quota(caller: Caller, route: Route) -> None:
         )
 
 
-def _directory(route: Route) -> inode.INodeDirectory:
-    if route.last is None:
-        raise errors.not_found(f"Directory does not exist: {route.path}")
-    if not isinstance(route.last, inode.INodeDirectory):
-        raise errors.FsError(PATH_IS_NOT_DIRECTORY, f"`{route.path}': Is not a directory")
-    return route.last
-
-
 def set_storage_policy(scene: Scene, request: calls.SetStoragePolicyRequestProto) -> EditPlan:
-    policy = BY_NAME.get(request.policyName.upper())
-    if policy is None:
-        raise errors.FsError(
-            errors.HADOOP_ILLEGAL_ARGUMENT,
-            f"Cannot find a block policy with the name {request.policyName}",
-        )
+    policy = policy_named(request.policyName)
     route = _policy_target(scene, request.src, policy.id)
     return EditPlan(
         (ops.SetStoragePolicy(route.path, policy.id),), calls.SetStoragePolicyResponseProto
@@ -180,13 +161,11 @@ def _policy_target(scene: Scene, path: str, policy_id: int) -> Route:
         raise errors.not_found(f"File/Directory does not exist: {route.path}")
     if isinstance(route.last, inode.INodeFile):
         if policy_id == LAZY_PERSIST_POLICY:
-            raise errors.FsError(
-                errors.HADOOP_ILLEGAL_ARGUMENT,
-                f"Policy {_LAZY_PERSIST} cannot be set after file creation.",
+            raise errors.illegal_argument(
+                f"Policy {_LAZY_PERSIST} cannot be set after file creation."
             )
         if route.last.storage_policy_id == LAZY_PERSIST_POLICY:
-            raise errors.FsError(
-                errors.HADOOP_ILLEGAL_ARGUMENT,
-                "Existing policy LAZY_PERSIST cannot be changed after file creation.",
+            raise errors.illegal_argument(
+                "Existing policy LAZY_PERSIST cannot be changed after file creation."
             )
     return route

@@ -31,7 +31,7 @@ def concat(scene: Scene, request: calls.ConcatRequestProto) -> EditPlan:
     target = find(scene, request.trg)
     permissions.check_path(scene.caller, target, permissions.WRITE)
     if as_file(target).under_construction is not None:
-        raise _invalid(f"concat: target file {target.path} is under construction")
+        raise errors.illegal_argument(f"concat: target file {target.path} is under construction")
     sources: list[Route] = []
     for path in request.srcs:
         source = find(scene, path)
@@ -41,7 +41,7 @@ def concat(scene: Scene, request: calls.ConcatRequestProto) -> EditPlan:
             raise refusal
         sources.append(source)
     if len({as_file(route).id for route in sources}) < len(sources):
-        raise _invalid("concat: at least two of the source files are the same")
+        raise errors.illegal_argument("concat: at least two of the source files are the same")
     _check_room(scene, as_file(target), [as_file(route) for route in sources])
     paths = tuple(route.path for route in sources)
     op = ConcatDelete(target.path, paths, scene.now_ms, scene.caller.rpc)
@@ -60,32 +60,30 @@ def _check_room(scene: Scene, target: INodeFile, sources: Sequence[INodeFile]) -
     quotas.check(scene, directory, added)
 
 
-def _invalid(message: str) -> errors.FsError:
-    return errors.FsError(errors.HADOOP_ILLEGAL_ARGUMENT, message)
-
-
 def _refusals(scene: Scene, source: Route, target: Route) -> Iterator[errors.FsError]:
     """Yield what speaks against one source; only the first is reported."""
     file, end, path = as_file(source), as_file(target), source.path
     if file.parent is not end.parent:
-        yield _invalid(
+        yield errors.illegal_argument(
             f"Source file {path} is not in the same directory with the target {target.path}"
         )
     yield from _kept_by_snapshots(scene, path, file)
     if file is end:
-        yield _invalid(
+        yield errors.illegal_argument(
             f"concat: the src file {path} is the same with the target file {target.path}"
         )
     if file.under_construction is not None or not file.blocks:
-        yield _invalid(f"concat: source file {path} is invalid or empty or underConstruction")
+        yield errors.illegal_argument(
+            f"concat: source file {path} is invalid or empty or underConstruction"
+        )
     if file.preferred_block_size > end.preferred_block_size:
-        yield _invalid(
+        yield errors.illegal_argument(
             f"concat: source file {path} has preferred block size {file.preferred_block_size} "
             "which is greater than the target file's preferred block size "
             f"{end.preferred_block_size}"
         )
     if file.ec_policy_id != end.ec_policy_id:
-        yield _invalid(
+        yield errors.illegal_argument(
             f"Source file {path} and target file {target.path} have different erasure coding policy"
         )
 

@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime
 
-from ha.rpc.java_names import PATH_IS_NOT_DIRECTORY
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import HdfsFileStatusProto
 from namenode_sim.client_protocol.words import errors, paths, permissions
@@ -33,18 +32,9 @@ def _time(scene: Scene) -> int | None:
     return scene.now_ms if scene.layout <= SNAPSHOT_TIME_LAYOUT else None
 
 
-def existing_directory(route: paths.Route) -> INodeDirectory:
-    """Return the directory that a path leads to (INodeDirectory.valueOf)."""
-    if route.last is None:
-        raise errors.not_found(f"Directory does not exist: {route.path}")
-    if not isinstance(route.last, INodeDirectory):
-        raise errors.FsError(PATH_IS_NOT_DIRECTORY, f"`{route.path}': Is not a directory")
-    return route.last
-
-
 def _snapshots(scene: Scene, route: paths.Route) -> list[Snapshot]:
     """Return a directory's snapshots if it may have some (SnapshotManager.getSnapshottableRoot)."""
-    directory = existing_directory(route)
+    directory = paths.as_directory(route)
     taken = scene.namespace.snapshots.snapshottable.get(directory.id)
     if taken is None:
         raise errors.snapshot_error(f"Directory is not a snapshottable directory: {route.path}")
@@ -55,7 +45,7 @@ def allow(scene: Scene, request: calls.AllowSnapshotRequestProto) -> EditPlan:
     """Let a directory have snapshots; neither one above nor one below it may have."""
     permissions.check_superuser(scene.caller)
     route = find(scene, request.snapshotRoot)
-    directory = existing_directory(route)
+    directory = paths.as_directory(route)
     for number in scene.namespace.snapshots.snapshottable:
         other = scene.namespace.tree.inodes[number]
         assert isinstance(other, INodeDirectory)
@@ -80,7 +70,7 @@ def disallow(scene: Scene, request: calls.DisallowSnapshotRequestProto) -> EditP
     """Take that back; all its snapshots must be gone."""
     permissions.check_superuser(scene.caller)
     route = find(scene, request.snapshotRoot)
-    if scene.namespace.snapshots.snapshottable.get(existing_directory(route).id):
+    if scene.namespace.snapshots.snapshottable.get(paths.as_directory(route).id):
         raise errors.snapshot_error(
             f"The directory {route.path} has snapshot(s). Please redo the operation after removing "
             "all the snapshots."
@@ -112,7 +102,9 @@ def create(scene: Scene, request: calls.CreateSnapshotRequestProto) -> EditPlan:
     return EditPlan((op,), lambda: answer)
 
 
-def created_before(scene: Scene) -> calls.CreateSnapshotResponseProto:
+def created_before(
+    scene: Scene, _: calls.CreateSnapshotRequestProto
+) -> calls.CreateSnapshotResponseProto:
     """Return the answer to a snapshot that was taken already, for a client that missed it."""
     answer = scene.namespace.retry_cache.find(scene.caller.rpc)
     assert isinstance(answer, SnapshotTaken)
@@ -121,7 +113,7 @@ def created_before(scene: Scene) -> calls.CreateSnapshotResponseProto:
 
 def _check_name(scene: Scene, name: str, path: str) -> None:
     if "/" in name:
-        raise errors.FsError(errors.HADOOP_ILLEGAL_ARGUMENT, 'Snapshot name cannot contain "/"')
+        raise errors.illegal_argument('Snapshot name cannot contain "/"')
     encoded = name.encode("utf-8", "replace")
     paths.check_not_reserved(encoded, in_root=False)
     if paths.is_too_long(encoded, scene.settings):
@@ -213,7 +205,7 @@ def get_snapshot_listing(
 ) -> calls.GetSnapshotListingResponseProto:
     route = find(scene, request.snapshotRoot)
     permissions.check_path(scene.caller, route, permissions.READ)
-    directory = existing_directory(route)
+    directory = paths.as_directory(route)
     # The root counts as snapshottable even where it may have none.
     is_root = directory.parent is None
     taken = scene.namespace.snapshots.snapshottable.get(directory.id, []) if is_root else None

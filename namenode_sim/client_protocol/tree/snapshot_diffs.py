@@ -11,9 +11,9 @@ from typing import Final
 
 from ha.record import dataclass, field
 from hadoop.proto import client_snapshots_pb2 as pb
-from namenode_sim.client_protocol.tree.snapshot_calls import existing_directory
 from namenode_sim.client_protocol.words import errors, permissions
 from namenode_sim.client_protocol.words.model import Scene
+from namenode_sim.client_protocol.words.paths import as_directory
 from namenode_sim.client_protocol.words.permissions import find
 from namenode_sim.namespace.inode import INodeDirectory, full_path, signed_order
 from namenode_sim.namespace.snapshots.difference import Changed, Path, Span, is_moved
@@ -204,7 +204,7 @@ def _find_compared(scene: Scene, request: Request) -> Generator[None, None, Comp
     """
     route = find(scene, request.snapshotRoot)
     permissions.check_path(scene.caller, route, permissions.READ)
-    top = existing_directory(route)
+    top = as_directory(route)
     root = _snapshottable_above(scene, route.path, top)
     states = [_state(scene, root, name) for name in (request.fromSnapshot, request.toSnapshot)]
     if not scene.caller.exempt:
@@ -220,7 +220,7 @@ def _find_compared(scene: Scene, request: Request) -> Generator[None, None, Comp
 def _check_there(scene: Scene, request: Request) -> None:
     """Raise FsError if the directory, or a snapshot of it, went while others were served."""
     route = find(scene, request.snapshotRoot)
-    root = _snapshottable_above(scene, route.path, existing_directory(route))
+    root = _snapshottable_above(scene, route.path, as_directory(route))
     for name in (request.fromSnapshot, request.toSnapshot):
         _state(scene, root, name)
 

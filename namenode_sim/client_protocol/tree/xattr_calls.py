@@ -92,10 +92,9 @@ def set_xattr(scene: Scene, request: calls.SetXAttrRequestProto) -> EditPlan:
     xattr = _from_proto(request.xAttr)
     size = len(xattr.name.encode()) + len(xattr.value or b"")
     if size > scene.settings.max_xattr_bytes:
-        raise errors.FsError(
-            errors.HADOOP_ILLEGAL_ARGUMENT,
+        raise errors.illegal_argument(
             "The XAttr is too big. The maximum combined size of the name and value is "
-            f"{scene.settings.max_xattr_bytes}, but the total size is {size}",
+            f"{scene.settings.max_xattr_bytes}, but the total size is {size}"
         )
     _check_visible(scene, xattr, request.src)
     route = find(scene, request.src)
@@ -118,7 +117,7 @@ def set_xattr(scene: Scene, request: calls.SetXAttrRequestProto) -> EditPlan:
 
 def _check_flags(name: str, flags: int, *, there: bool) -> None:
     if not flags & (_CREATE | _REPLACE):
-        raise errors.FsError(errors.HADOOP_ILLEGAL_ARGUMENT, "A flag must be specified.")
+        raise errors.illegal_argument("A flag must be specified.")
     if there and not flags & _REPLACE:
         raise errors.io_error(f"XAttr: {name} already exists. The REPLACE flag must be specified.")
     if not there and not flags & _CREATE:

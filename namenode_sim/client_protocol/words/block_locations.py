@@ -7,10 +7,11 @@ from collections.abc import Iterable
 
 from ha.rpc.java_names import ILLEGAL_ARGUMENT
 from hadoop.block_tokens import NO_TOKEN, Grant, Mode
+from hadoop.longs import signed, unsigned
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import hdfs_types_pb2
 from namenode_sim.blocks.model import Slot, Stage
-from namenode_sim.client_protocol.words.datanode_info import U64, info_of
+from namenode_sim.client_protocol.words.datanode_info import info_of
 from namenode_sim.client_protocol.words.errors import FsError
 from namenode_sim.client_protocol.words.model import EditPlan, Scene
 from namenode_sim.client_protocol.words.paths import as_file
@@ -57,9 +58,7 @@ def slot_of(scene: Scene, block: Block) -> Slot:
 
     The map has the blocks of all files that are in the tree or in a snapshot.
     """
-    slot = scene.cluster.blocks.map.find(block.block_id)
-    assert slot is not None, f"block {block.block_id} is not in the map"
-    return slot
+    return scene.cluster.blocks.map.slot(block.block_id)
 
 
 def located_blocks(
@@ -182,7 +181,7 @@ def block_at(
     infos = Infos() if infos is None else infos
     answer = hdfs_types_pb2.LocatedBlockProto(
         b=extended(scene, block),
-        offset=offset % U64,
+        offset=unsigned(offset),
         corrupt=corrupt,
         blockToken=NO_TOKEN,
     )
@@ -210,7 +209,7 @@ def extended(scene: Scene, block: Block) -> hdfs_types_pb2.ExtendedBlockProto:
     """Return a block with its pool."""
     return hdfs_types_pb2.ExtendedBlockProto(
         poolId=scene.cluster.pool,
-        blockId=block.block_id % U64,
+        blockId=unsigned(block.block_id),
         generationStamp=block.generation_stamp,
         numBytes=block.num_bytes,
     )
@@ -219,7 +218,7 @@ def extended(scene: Scene, block: Block) -> hdfs_types_pb2.ExtendedBlockProto:
 def get_block_locations(scene: Scene, request: calls.GetBlockLocationsRequestProto) -> EditPlan:
     """Return the blocks of a file; reading it may move its access time (at most once an hour)."""
     for name, number in (("offset", request.offset), ("length", request.length)):
-        if number >= U64 // 2:
+        if signed(number) < 0:
             raise FsError(
                 ILLEGAL_ARGUMENT, f"Negative {name} is not supported. File: {request.src}"
             )

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
+from hadoop.longs import signed
 from hadoop.proto.hdfs_types_pb2 import ExtendedBlockProto
 from namenode_sim.blocks.model import Stage
 from namenode_sim.client_protocol.words.block_locations import blocks_now, slot_of, stage_of
-from namenode_sim.client_protocol.words.datanode_info import U64
 from namenode_sim.client_protocol.words.errors import io_error
 from namenode_sim.client_protocol.words.model import Scene
 from namenode_sim.datanodes.placement import Place
@@ -14,8 +14,7 @@ from namenode_sim.namespace.inode import INodeFile
 
 
 def block_from_message(told: ExtendedBlockProto) -> Block:
-    number = told.blockId - U64 if told.blockId >= U64 // 2 else told.blockId
-    return Block(number, told.numBytes, told.generationStamp)
+    return Block(signed(told.blockId), told.numBytes, told.generationStamp)
 
 
 def same(one: Block | None, other: Block | None) -> bool:

@@ -3,8 +3,6 @@
 from hadoop.proto.hdfs_types_pb2 import DatanodeIDProto, DatanodeInfoProto
 from namenode_sim.datanodes.model import Node
 
-U64 = 2**64
-
 
 def info_of(node: Node, now: float, now_ms: int) -> DatanodeInfoProto:
     """Return a DatanodeInfo: its id, its sizes summed over its storages, when it was last heard of.

@@ -39,6 +39,11 @@ def io_error(message: str) -> FsError:
     return FsError(java_names.IO_EXCEPTION, message)
 
 
+def illegal_argument(message: str) -> FsError:
+    """Return Hadoop's own IllegalArgumentException."""
+    return FsError(HADOOP_ILLEGAL_ARGUMENT, message)
+
+
 def invalid_request(message: str) -> FsError:
     return FsError(INVALID_REQUEST, message)
 

@@ -1,7 +1,7 @@
 """From a path in a request to the inodes along it, with Hadoop's checks of its form."""
 
 from ha.record import record
-from ha.rpc.java_names import PARENT_NOT_DIRECTORY
+from ha.rpc.java_names import PARENT_NOT_DIRECTORY, PATH_IS_NOT_DIRECTORY
 from namenode_sim.client_protocol.words import errors
 from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeFile, INodeSymlink, full_path
@@ -118,13 +118,12 @@ def check_new_name(name: bytes, parent: INodeDirectory, settings: Settings) -> N
 def check_not_reserved(name: bytes, *, in_root: bool) -> None:
     """Refuse the name by which snapshots are seen and, in the root, that of inodes."""
     if name == DOT_SNAPSHOT:
-        raise errors.FsError(errors.HADOOP_ILLEGAL_ARGUMENT, f'"{text(name)}" is a reserved name.')
+        raise errors.illegal_argument(f'"{text(name)}" is a reserved name.')
     if name == _RESERVED and in_root:
-        raise errors.FsError(
-            errors.HADOOP_ILLEGAL_ARGUMENT,
+        raise errors.illegal_argument(
             f'File name "{text(name)}" is reserved and cannot be created. If this is during '
             "upgrade change the name of the existing file or directory to another name before "
-            "upgrading to the new release.",
+            "upgrading to the new release."
         )
 
 
@@ -265,6 +264,15 @@ def as_file(route: Route) -> INodeFile:
         raise errors.not_found(f"File does not exist: {route.path}")
     if not isinstance(route.last, INodeFile):
         raise errors.not_found(f"Path is not a file: {route.path}")
+    return route.last
+
+
+def as_directory(route: Route) -> INodeDirectory:
+    """Return the directory that a path leads to (INodeDirectory.valueOf)."""
+    if route.last is None:
+        raise errors.not_found(f"Directory does not exist: {route.path}")
+    if not isinstance(route.last, INodeDirectory):
+        raise errors.FsError(PATH_IS_NOT_DIRECTORY, f"`{route.path}': Is not a directory")
     return route.last
 
 
