@@ -95,6 +95,8 @@ class Cuts:
     typed: tuple[type[BaseException], ...] = ()
     evicts: str = ""
     """How the names begin of tasks that the part itself cancels."""
+    fails: tuple[str, ...] = ("",)
+    """How the names begin of coroutines whose awaits can fail."""
     kept: frozenset[str] = frozenset()
     """Parts of the names of what is meant to stay, or what a library keeps."""
 
@@ -118,7 +120,9 @@ class Cuts:
                     assert self.stop is not None
                     stopping.append(asyncio.create_task(self.stop()))
                 case Fault.FAIL:
-                    return self.failure()
+                    failing = asyncio.current_task()
+                    name = "" if failing is None else _name_of_coroutine(failing)
+                    return self.failure() if name.startswith(self.fails) else None
             return None
 
         cut = _Cut(number, act)
@@ -267,5 +271,9 @@ def _names_of_tasks() -> list[str]:
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     numbered = (task for task in tasks if task.get_name().startswith("Task-"))
     for task in numbered:
-        task.set_name(getattr(task.get_coro(), "__qualname__", ""))
+        task.set_name(_name_of_coroutine(task))
     return [task.get_name() for task in tasks]
+
+
+def _name_of_coroutine(task: asyncio.Task[Any]) -> str:
+    return str(getattr(task.get_coro(), "__qualname__", ""))

@@ -2,43 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Protocol, assert_never, runtime_checkable
+from typing import Final, Protocol, TypeVar, assert_never, runtime_checkable
 
 import structlog
 
-from ha.elector.actions import (
-    CloseSession,
-    CreateLock,
-    DeleteBreadcrumb,
-    OpenSession,
-    ReadBreadcrumb,
-    RecordEnded,
-    RecordSettled,
-    ReleaseLock,
-    WatchLock,
-    WriteBreadcrumb,
-    ZooKeeperAction,
-)
-from ha.elector.events import (
-    BreadcrumbRead,
-    BreadcrumbWritten,
-    Event,
-    LockChanged,
-    LockCreated,
-    LockGone,
-    LockSeen,
-    LockTaken,
-    LookUnanswered,
-    OutcomeUnknown,
-    RequestRefused,
-    SessionExpired,
-    SessionOpened,
-    SessionRefused,
-    SessionSuspended,
-    TakeoverFailed,
-)
+from ha.elector import actions, events
 from ha.elector.lock_keeper import LockKeeper
 from ha.elector.model import AttemptNumber, Breadcrumb, Removal, SessionNumber, Term
 from ha.elector.term_keeper import TermKeeper
@@ -58,18 +28,22 @@ from ha.elector.zookeeper.settings import ZooKeeperSettings
 
 log = structlog.get_logger()
 
-Post = Callable[[Event], None]
+T = TypeVar("T")
+Post = Callable[[events.Event], None]
 
 _ADVICE = {
     Refusal.NO_NODE: "; its parent was deleted: run zkfc --format-zk once, then start all zkfcs",
     Refusal.NO_RIGHTS: "; see ha.zookeeper.auth, and ha.zookeeper.acl of who formatted",
 }
 
+_CRASHED: Final = Unknown(Doubt.LATE)
+"""The end of a request whose code failed: only a new session settles what ZooKeeper did."""
+
 
 class Keeper(Protocol):
     """ZooKeeper as the runner sees it; the simulator has another one."""
 
-    def perform(self, action: ZooKeeperAction) -> None:
+    def perform(self, action: actions.ZooKeeperAction) -> None:
         """Begin this; its end arrives as an event."""
 
     @property
@@ -171,36 +145,38 @@ class KazooKeeper:
             if self._leaving:
                 await asyncio.wait(set(self._leaving))
 
-    def perform(self, action: ZooKeeperAction) -> None:  # noqa: C901 - flat dispatch
+    def perform(self, action: actions.ZooKeeperAction) -> None:  # noqa: C901 - flat dispatch
         """Begin the action; a session that is gone already answers nothing."""
-        if isinstance(action, OpenSession):
+        if isinstance(action, actions.OpenSession):
             self._open(action.session)
             return
         session = self._sessions.get(action.session)
         if session is None:
             return
         match action:
-            case CloseSession():
+            case actions.CloseSession():
                 self._close(action.session)
-            case CreateLock():
-                request = self._lock.create(session, action.data)
+            case actions.CreateLock():
+                created = self._lock.create(session, action.data)
+                request = asyncio.ensure_future(_answer_of(created, _CRASHED))
                 request.add_done_callback(partial(self._created, action))
-            case WatchLock():
+            case actions.WatchLock():
                 look = session.look(self._settings.lock, watch=True)
                 look.add_done_callback(partial(self._looked, action))
-            case ReleaseLock():
+            case actions.ReleaseLock():
                 self._release(session)
-            case ReadBreadcrumb():
-                read = asyncio.ensure_future(self._terms.read(session))
+            case actions.ReadBreadcrumb():
+                crashed = _CRASHED, Term.UNKNOWN
+                read = asyncio.ensure_future(_answer_of(self._terms.read(session), crashed))
                 read.add_done_callback(partial(self._read, action))
-            case WriteBreadcrumb():
+            case actions.WriteBreadcrumb():
                 self._write(session, action)
-            case DeleteBreadcrumb():
+            case actions.DeleteBreadcrumb():
                 delete = session.delete(self._settings.breadcrumb, version=action.version)
                 delete.add_done_callback(_breadcrumb_deleted)
-            case RecordSettled():
+            case actions.RecordSettled():
                 self._terms.settled(action.session, session, action.content)
-            case RecordEnded():
+            case actions.RecordEnded():
                 self._terms.ended(action.session, session, action.told)
             case _:
                 assert_never(action)
@@ -262,50 +238,50 @@ class KazooKeeper:
             case SessionState.CONNECTED:
                 if number in self._sessions:
                     self._keep_ticket(self._sessions[number].ticket)
-                self._post(SessionOpened(number))
+                self._post(events.SessionOpened(number))
             case SessionState.SUSPENDED:
-                self._post(SessionSuspended(number))
+                self._post(events.SessionSuspended(number))
             case SessionState.EXPIRED:
-                self._post(SessionExpired(number))
+                self._post(events.SessionExpired(number))
             case SessionState.REFUSED:
-                self._post(SessionRefused(number, reason))
+                self._post(events.SessionRefused(number, reason))
             case _:
                 assert_never(state)
 
     # -- the lock ----------------------------------------------------------------------------
 
-    def _created(self, action: CreateLock, request: asyncio.Future[Outcome[None]]) -> None:
+    def _created(self, action: actions.CreateLock, request: asyncio.Future[Outcome[None]]) -> None:
         match request.result():
             case Done():
-                self._post(LockCreated(action.session))
+                self._post(events.LockCreated(action.session))
             case Refused(why=Refusal.NODE_EXISTS):
-                self._post(LockTaken(action.session))
+                self._post(events.LockTaken(action.session))
             case Refused() as refused:
                 self._refused(action.session, "create the lock", refused)
             case Unknown() as unknown:
                 self._unknown(action.session, "create the lock", unknown)
 
     def _looked(
-        self, action: WatchLock, request: asyncio.Future[Outcome[ZnodeFacts | None]]
+        self, action: actions.WatchLock, request: asyncio.Future[Outcome[ZnodeFacts | None]]
     ) -> None:
         match request.result():
             case Done(value=facts):
                 seen = (
                     None
                     if facts is None
-                    else LockSeen(action.session, facts.ours, facts.written_by)
+                    else events.LockSeen(action.session, facts.ours, facts.written_by)
                 )
-                self._post(seen or LockGone(action.session))
+                self._post(seen or events.LockGone(action.session))
             case Refused() as refused:
                 self._refused(action.session, "look at the lock", refused)
             case Unknown():
-                self._post(LookUnanswered(action.session))
+                self._post(events.LookUnanswered(action.session))
 
     def _fired(self, session: SessionNumber, deleted: bool) -> None:  # noqa: FBT001 - callback
-        self._post(LockGone(session) if deleted else LockChanged(session))
+        self._post(events.LockGone(session) if deleted else events.LockChanged(session))
 
     def _release(self, session: Session) -> None:
-        release = asyncio.ensure_future(self._lock.give_up(session))
+        release = asyncio.ensure_future(_answer_of(self._lock.give_up(session), _CRASHED))
         self._releases.add(release)
         release.add_done_callback(self._released)
 
@@ -320,7 +296,7 @@ class KazooKeeper:
 
     def _read(
         self,
-        action: ReadBreadcrumb,
+        action: actions.ReadBreadcrumb,
         request: asyncio.Future[tuple[Outcome[tuple[bytes, ZnodeFacts]], Term]],
     ) -> None:
         if request.cancelled():
@@ -329,16 +305,16 @@ class KazooKeeper:
         match outcome:
             case Done(value=(content, facts)):
                 breadcrumb = Breadcrumb(content, facts.version, term)
-                self._post(BreadcrumbRead(action.session, action.attempt, breadcrumb))
+                self._post(events.BreadcrumbRead(action.session, action.attempt, breadcrumb))
             case Refused(why=Refusal.NO_NODE):
-                self._post(BreadcrumbRead(action.session, action.attempt, None))
+                self._post(events.BreadcrumbRead(action.session, action.attempt, None))
             case Refused() as refused:
                 # Anything but "there is none" must not be taken for "there is none".
                 self._failed(action.attempt, "read the breadcrumb", refused)
             case Unknown() as unknown:
                 self._unknown(action.session, "read the breadcrumb", unknown)
 
-    def _write(self, session: Session, action: WriteBreadcrumb) -> None:
+    def _write(self, session: Session, action: actions.WriteBreadcrumb) -> None:
         path = self._settings.breadcrumb
         if action.version is None:
             create = session.create(path, action.content)
@@ -348,12 +324,15 @@ class KazooKeeper:
             write.add_done_callback(lambda done: self._written(action, done.result(), None))
 
     def _written(
-        self, action: WriteBreadcrumb, outcome: Outcome[int] | Outcome[None], version: int | None
+        self,
+        action: actions.WriteBreadcrumb,
+        outcome: Outcome[int] | Outcome[None],
+        version: int | None,
     ) -> None:
         match outcome:
             case Done(value=value):
                 number = value if value is not None else version
-                self._post(BreadcrumbWritten(action.session, action.attempt, number or 0))
+                self._post(events.BreadcrumbWritten(action.session, action.attempt, number or 0))
             case Refused() as refused:
                 self._failed(action.attempt, "write the breadcrumb", refused)
             case Unknown() as unknown:
@@ -365,17 +344,29 @@ class KazooKeeper:
         if refused.why is not Refusal.EXPIRED:  # the session's own event says that
             reason = f"{refused.why} ({refused.text}) at {self._settings.lock}"
             advice = _ADVICE.get(refused.why, "")
-            self._post(RequestRefused(session, request, f"{reason}{advice}"))
+            self._post(events.RequestRefused(session, request, f"{reason}{advice}"))
 
     def _failed(self, attempt: AttemptNumber, request: str, refused: Refused) -> None:
         if refused.why is not Refusal.EXPIRED:
-            self._post(TakeoverFailed(attempt, f"cannot {request}: {refused.why}"))
+            self._post(events.TakeoverFailed(attempt, f"cannot {request}: {refused.why}"))
 
     def _unknown(self, session: SessionNumber, request: str, unknown: Unknown) -> None:
         # A lost connection has its own event, and the look after the reconnect settles by the
         # lock's owner.  A late answer with the connection up has nothing that would settle it.
         if unknown.why is Doubt.LATE:
-            self._post(OutcomeUnknown(session, request))
+            self._post(events.OutcomeUnknown(session, request))
+
+
+async def _answer_of(request: Awaitable[T], crashed: T) -> T:
+    """Return what a request of several steps ends in, ``crashed`` where its code fails.
+
+    Otherwise the election would wait without end for an event that never comes.
+    """
+    try:
+        return await request
+    except Exception:
+        log.exception("elector.request.crashed")
+        return crashed
 
 
 def _breadcrumb_deleted(request: asyncio.Future[Outcome[None]]) -> None:
