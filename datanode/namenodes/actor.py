@@ -5,6 +5,7 @@ See docs/reference/datanode.md#datanodeprotocol.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Final, Protocol
 
 import structlog
@@ -91,7 +92,7 @@ class Actor:
         *,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self.who, self._address, self._member, self._rhythm = who, address, member, rhythm
+        self.who, self.address, self._member, self._rhythm = who, address, member, rhythm
         self._pause = pause
         self._queue = IncrementalQueue()
         self._damaged: list[Replica | DamagedSource] = []
@@ -124,10 +125,6 @@ class Actor:
         self._queue.urgent = True
         self._wake.set()
 
-    @property
-    def address(self) -> HostPort:
-        return self._address
-
     def use_rhythm(self, rhythm: Rhythm) -> None:
         """Report in this rhythm; what would be due earlier by it is due then."""
         now = asyncio.get_running_loop().time()
@@ -145,7 +142,7 @@ class Actor:
         pause = _FIRST_PAUSE_SECONDS
         while True:
             try:
-                calls = await NameNodeCalls.open(self._address, seconds=_CONNECT_SECONDS)
+                calls = await NameNodeCalls.open(self.address, seconds=_CONNECT_SECONDS)
                 try:
                     self._calls = calls
                     await self._serve(calls)
@@ -182,11 +179,9 @@ class Actor:
             if self._queue.urgent:
                 continue
             next_heartbeat = min(next_heartbeat, loop.time() + self._rhythm.heartbeat_seconds)
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout_at(next_heartbeat):
                     await self._wake.wait()
-            except TimeoutError:
-                continue
 
     async def _greet(self, calls: NameNodeCalls) -> tuple[Identity, Store]:
         info = await calls.version()
@@ -196,7 +191,7 @@ class Actor:
         self._member.learn_keys(self.who, keys)
         self.state, self._registered = "registered", True
         self._report_due = self._cache_report_due = 0.0
-        log.info("datanode.registered", namenode=self.who, address=str(self._address))
+        log.info("datanode.registered", namenode=self.who, address=str(self.address))
         if info.state == nn.NNHAStatusHeartbeatProto.STANDBY:
             self._queue.clear()  # the report that follows says all of it
         return identity, store
@@ -234,14 +229,10 @@ class Actor:
             # obeyed.
             await self._greet(calls)
             commands = [one for one in commands if isinstance(one, NewKeys)]
-        ordered: list[Command] = []
-        for command in commands:
-            match command:
-                case NewKeys(keys):
-                    self._member.learn_keys(self.who, keys)
-                case _:
-                    ordered.append(command)
-        self._member.commanded(self.who, ordered)
+        for one in commands:
+            if isinstance(one, NewKeys):
+                self._member.learn_keys(self.who, one.keys)
+        self._member.commanded(self.who, [one for one in commands if not isinstance(one, NewKeys)])
 
     async def _send_news(self, calls: NameNodeCalls, identity: Identity, store: Store) -> None:
         while news := self._queue.take(store.has):

@@ -187,20 +187,22 @@ class NameNodeCalls:
         await self._call("cacheReport", request, pb.CacheReportResponseProto)
 
     async def bad_replica(self, identity: Identity, replica: Replica, storage_type: str) -> None:
-        located = _located_block(replica.block, replica.length, identity, identity.node_id)
-        located.storageIDs.append(replica.storage)
-        located.storageTypes.append(hdfs.StorageTypeProto.Value(storage_type))
-        await self._bad_block(located)
+        block = extended(replica.block, identity.namespace.pool, replica.length)
+        bad = located(block, [identity.node_id])
+        bad.storageIDs.append(replica.storage)
+        bad.storageTypes.append(hdfs.StorageTypeProto.Value(storage_type))
+        await self._bad_block(bad)
 
     async def bad_source(self, identity: Identity, source: DamagedSource) -> None:
         """Report a replica of another DataNode, whose bytes came damaged; its storage is unknown.
 
         As Hadoop's ``DataNode.reportRemoteBadBlock``.
         """
-        await self._bad_block(_located_block(source.block, source.length, identity, source.holder))
+        block = extended(source.block, identity.namespace.pool, source.length)
+        await self._bad_block(located(block, [source.holder]))
 
-    async def _bad_block(self, located: hdfs.LocatedBlockProto) -> None:
-        request = pb.ReportBadBlocksRequestProto(blocks=[located])
+    async def _bad_block(self, bad: hdfs.LocatedBlockProto) -> None:
+        request = pb.ReportBadBlocksRequestProto(blocks=[bad])
         await self._call("reportBadBlocks", request, pb.ReportBadBlocksResponseProto)
 
     async def error(self, identity: Identity, code: int, message: str) -> None:
@@ -220,13 +222,14 @@ class NameNodeCalls:
         return await self.connection.call(method, request, response, deadline_seconds=seconds)
 
 
-def _located_block(
-    block: Block, length: int, identity: Identity, holder: hdfs.DatanodeIDProto
+def located(
+    block: hdfs.ExtendedBlockProto, nodes: Iterable[hdfs.DatanodeIDProto]
 ) -> hdfs.LocatedBlockProto:
+    """Return the message that says where a block is, without a block token."""
     return hdfs.LocatedBlockProto(
-        b=extended(block, identity.namespace.pool, length),
+        b=block,
         offset=0,
-        locs=[hdfs.DatanodeInfoProto(id=holder)],
+        locs=[hdfs.DatanodeInfoProto(id=one) for one in nodes],
         corrupt=False,
         blockToken=NO_TOKEN,
     )

@@ -4,22 +4,23 @@ See docs/reference/datanode.md#block-recovery.
 """
 
 import asyncio
-from typing import Final
+from typing import Final, TypeVar
 
 import structlog
+from google.protobuf.message import Message
 
 from datanode import errors, model
 from datanode.namenodes.commands import Recover
 from datanode.namenodes.identity import Identity
-from datanode.namenodes.namenode_client import NameNodeCalls, recovery_request
+from datanode.namenodes.namenode_client import NameNodeCalls, located, recovery_request
 from datanode.replicas.agreement import Agreed, Disagreement, Empty, Found, agree
 from datanode.replicas.operations import BeginRecovery, EndRecovery, LeaveRecovery
 from datanode.replicas.store import Store
+from ha.conf.topology import HostPort
 from ha.record import dataclass
-from ha.rpc.client import RpcConnection
-from ha.rpc.errors import RemoteFault, RpcError
+from ha.rpc.client import call_once
+from ha.rpc.errors import ConnectFailed, RemoteFault
 from ha.rpc.java_names import INTER_DATANODE_PROTOCOL, RECOVERY_IN_PROGRESS
-from hadoop.block_tokens import NO_TOKEN
 from hadoop.blocks import Block, BlockId, GenerationStamp
 from hadoop.proto import datanode_types_pb2 as types
 from hadoop.proto import hdfs_types_pb2 as hdfs
@@ -28,6 +29,7 @@ from hadoop.wire.block_messages import block_of, extended, unsigned
 from hadoop.wire.errors import DataNodeError
 
 log = structlog.get_logger()
+M = TypeVar("M", bound=Message)
 
 _CALL_SECONDS: Final = 60.0
 MAX_NODES: Final = 64
@@ -150,29 +152,16 @@ class Leader:
         request = inter.InitReplicaRecoveryRequestProto(
             block=types.RecoveringBlockProto(
                 newGenStamp=command.recovery_id,
-                block=hdfs.LocatedBlockProto(
-                    b=extended(command.block, pool),
-                    offset=0,
-                    locs=[hdfs.DatanodeInfoProto(id=one) for one in command.nodes],
-                    corrupt=False,
-                    blockToken=NO_TOKEN,
-                ),
+                block=located(extended(command.block, pool), command.nodes),
             )
         )
-        connection = await _connect(node)
+        response = inter.InitReplicaRecoveryResponseProto
         try:
-            answer = await connection.call(
-                "initReplicaRecovery",
-                request,
-                inter.InitReplicaRecoveryResponseProto,
-                deadline_seconds=_CALL_SECONDS,
-            )
+            answer = await _call(node, "initReplicaRecovery", request, response)
         except RemoteFault as fault:
             if fault.java_class == RECOVERY_IN_PROGRESS:
                 raise errors.RecoveryInProgress(fault.reason) from fault
             raise
-        finally:
-            await connection.close()
         if not answer.replicaFound:
             return None
         return Begun(
@@ -205,21 +194,14 @@ class Leader:
         new_id = command.truncate.block_id if command.truncate else command.block.block_id
         if one.node.datanodeUuid == self.own.uuid:
             return await end_recovery(self.store, one.block, command.recovery_id, length, new_id)
-        connection = await _connect(one.node)
-        try:
-            answer = await connection.call(
-                "updateReplicaUnderRecovery",
-                inter.UpdateReplicaUnderRecoveryRequestProto(
-                    block=extended(one.block, self.own.namespace.pool, one.length),
-                    recoveryId=command.recovery_id,
-                    newLength=length,
-                    newBlockId=unsigned(new_id),
-                ),
-                inter.UpdateReplicaUnderRecoveryResponseProto,
-                deadline_seconds=_CALL_SECONDS,
-            )
-        finally:
-            await connection.close()
+        request = inter.UpdateReplicaUnderRecoveryRequestProto(
+            block=extended(one.block, self.own.namespace.pool, one.length),
+            recoveryId=command.recovery_id,
+            newLength=length,
+            newBlockId=unsigned(new_id),
+        )
+        response = inter.UpdateReplicaUnderRecoveryResponseProto
+        answer = await _call(one.node, "updateReplicaUnderRecovery", request, response)
         return model.StorageId(answer.storageUuid)
 
 
@@ -227,14 +209,12 @@ class RecoveryFailed(DataNodeError):
     """The block stays as it is; the NameNode asks again."""
 
 
-async def _connect(node: hdfs.DatanodeIDProto) -> RpcConnection:
+async def _call(node: hdfs.DatanodeIDProto, method: str, request: Message, response: type[M]) -> M:
+    address, seconds = HostPort(node.ipAddr, node.ipcPort), _CALL_SECONDS
     try:
-        return await RpcConnection.open(
-            node.ipAddr,
-            node.ipcPort,
-            protocol=INTER_DATANODE_PROTOCOL,
-            deadline_seconds=_CALL_SECONDS,
+        return await call_once(
+            address, INTER_DATANODE_PROTOCOL, method, request, response, deadline_seconds=seconds
         )
-    except RpcError:
-        log.warning("datanode.partner_unreachable", node=f"{node.ipAddr}:{node.ipcPort}")
+    except ConnectFailed:
+        log.warning("datanode.partner_unreachable", node=str(address))
         raise

@@ -64,6 +64,6 @@ def _operators(conf: Configuration, node: DataNode) -> Mapping[str, Method]:
 
 
 def _routes(conf: Configuration, access: AccessControl | None) -> "Sequence[web.RouteDef]":
-    from datanode.webhdfs.configured import data_routes  # it loads aiohttp
+    from datanode.webhdfs.route import data_routes  # it loads aiohttp
 
     return data_routes(conf, access)

@@ -19,7 +19,7 @@ from datanode.namenodes.claim_file import read_claims, write_claims
 from datanode.namenodes.commands import Command
 from datanode.namenodes.executor import Executor
 from datanode.namenodes.identity import Identity, Namespace
-from datanode.namenodes.namenode_client import Condition, NameNodeCalls
+from datanode.namenodes.namenode_client import Condition
 from datanode.process.jmx import jmx_page
 from datanode.process.operator_calls import leave_marks
 from datanode.process.ownership import uuid_of
@@ -301,7 +301,7 @@ class DataNode:
         )  # fmt: skip
         executor = Executor(
             store, identity, settings.limits,
-            obeyed=lambda: self._claims.obeyed, calls=self._calls_of,
+            obeyed=lambda: self._claims.obeyed, calls=lambda who: self._actors[who].calls,
             on_suspicion=scanner.suspect, on_bandwidth=xceivers.moves.throttle.use,
             token=access.token,
         )  # fmt: skip
@@ -334,9 +334,6 @@ class DataNode:
                     raise refusal from problem
                 self._volumes.remove(volume)
                 volume.close()
-
-    def _calls_of(self, who: NameNodeId) -> NameNodeCalls | None:
-        return self._actors[who].calls
 
     def _tell_all(self, announcement: Announcement) -> None:
         for actor in self._actors.values():

@@ -12,6 +12,7 @@ import structlog
 
 from datanode.model import BeingWritten
 from datanode.namenodes.identity import SOFTWARE_VERSION
+from datanode.replicas.restart_marks import leave_mark
 from datanode.replicas.store import Store
 from ha.record import dataclass
 from ha.rpc.errors import RemoteFault
@@ -88,5 +89,5 @@ async def leave_marks(store: Store, follows: Callable[[], bool]) -> None:
     for replica in store if follows() else ():
         if isinstance(replica, BeingWritten):
             with contextlib.suppress(DataNodeError, OSError):  # it then waits for its recovery
-                mark = store.volumes[replica.storage].mark_restart
-                await store.volumes.run(replica.storage, partial(mark, replica))
+                paths = store.volumes[replica.storage].paths(replica)
+                await store.volumes.run(replica.storage, partial(leave_mark, paths, replica))

@@ -3,7 +3,9 @@
 See docs/reference/datanode.md#hadoop-rpc-of-a-datanode.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
 
 from datanode import errors, model
 from datanode.namenodes.recovery import begin_recovery, end_recovery
@@ -57,11 +59,9 @@ class DataNodeRpcServices:
         self, _: Call, request: inter.InitReplicaRecoveryRequestProto
     ) -> inter.InitReplicaRecoveryResponseProto:
         asked = request.block
-        try:
+        with _answering():
             block = checked_block(asked.block.b, self.pool)
             begun = await begin_recovery(self.store, block, checked_stamp(asked.newGenStamp))
-        except DataNodeError as problem:
-            raise _fault(problem) from problem
         if begun is None:
             return inter.InitReplicaRecoveryResponseProto(replicaFound=False)
         return inter.InitReplicaRecoveryResponseProto(
@@ -73,7 +73,7 @@ class DataNodeRpcServices:
     async def _end(
         self, _: Call, request: inter.UpdateReplicaUnderRecoveryRequestProto
     ) -> inter.UpdateReplicaUnderRecoveryResponseProto:
-        try:
+        with _answering():
             block = checked_block(request.block, self.pool)
             storage = await end_recovery(
                 self.store,
@@ -82,14 +82,12 @@ class DataNodeRpcServices:
                 request.newLength,
                 block_id_of(request.newBlockId) if request.newBlockId else block.block_id,
             )
-        except DataNodeError as problem:
-            raise _fault(problem) from problem
         return inter.UpdateReplicaUnderRecoveryResponseProto(storageUuid=storage)
 
     async def _visible(
         self, _: Call, request: client.GetReplicaVisibleLengthRequestProto
     ) -> client.GetReplicaVisibleLengthResponseProto:
-        try:
+        with _answering():
             block = checked_block(request.block, self.pool)
             replica = self.store.find(Block(block.block_id, GenerationStamp(0)))
             if replica.block.stamp < block.stamp or isinstance(replica, model.Temporary):
@@ -97,16 +95,20 @@ class DataNodeRpcServices:
                 raise errors.ReplicaRefused(
                     f"{replica.block}, which is here, says nothing of {block}"
                 )
-        except DataNodeError as problem:
-            raise _fault(problem) from problem
         return client.GetReplicaVisibleLengthResponseProto(length=model.readable_length(replica))
 
 
-def _fault(problem: DataNodeError) -> RemoteFault:
-    match problem:
-        case errors.RecoveryInProgress():
-            return RemoteFault(java_names.RECOVERY_IN_PROGRESS, str(problem))
-        case errors.ReplicaMissing():
-            return RemoteFault(java_names.REPLICA_NOT_FOUND, str(problem))
-        case _:
-            return RemoteFault(java_names.IO_EXCEPTION, str(problem))
+_JAVA_NAMES: Final[Mapping[type[DataNodeError], str]] = {
+    errors.RecoveryInProgress: java_names.RECOVERY_IN_PROGRESS,
+    errors.ReplicaMissing: java_names.REPLICA_NOT_FOUND,
+}
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    """Translate what a call raises into what travels."""
+    try:
+        yield
+    except DataNodeError as problem:
+        name = _JAVA_NAMES.get(type(problem), java_names.IO_EXCEPTION)
+        raise RemoteFault(name, str(problem)) from problem

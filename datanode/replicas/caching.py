@@ -5,7 +5,6 @@ See docs/reference/datanode.md#memory.
 
 import asyncio
 from functools import partial
-from typing import Final
 
 from datanode.errors import ReplicaRefused
 from datanode.model import Finalized
@@ -14,9 +13,6 @@ from datanode.replicas.memory import Memory, Place
 from datanode.replicas.replica_files import ReplicaFiles
 from datanode.replicas.store import Store
 from hadoop.blocks import Block, BlockId, GenerationStamp
-from hadoop.wire.errors import ChecksumMismatch
-
-_PIECE_BYTES: Final = 1024 * 1024
 
 
 async def cache(store: Store, block_id: BlockId) -> None:
@@ -48,12 +44,9 @@ async def cache(store: Store, block_id: BlockId) -> None:
 
 def _load(files: ReplicaFiles, replica: Finalized) -> LockedPages:
     """Read a replica, and lock it; work for a thread."""
-    what, step = str(replica.block), files.checksum.bytes_per_chunk
-    if files.size() != replica.length:
-        raise ChecksumMismatch(f"{what} has {files.size()} bytes", files.size())
-    piece = max(1, _PIECE_BYTES // step) * step
-    for at in range(0, replica.length, piece):
-        files.checked(at, min(piece, replica.length - at), what)
+    what = str(replica.block)
+    for at, length in files.pieces(replica.length, what):
+        files.checked(at, length, what)
     return lock_file(files.block_fd, replica.length)
 
 

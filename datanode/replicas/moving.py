@@ -73,7 +73,7 @@ async def _move(
             await store.relocate(before, after, partial(volume.end_move, after, paths))
         except BaseException:
             with suppress(DataNodeError):  # the next start empties that folder
-                await run(partial(volume.drop_move, paths))
+                await run(paths.unlink)
             raise
     finally:
         source.close()

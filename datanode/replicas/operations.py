@@ -164,8 +164,4 @@ def news_of(operation: Operation) -> News | None:
 
 def interrupts(operation: Operation) -> bool:
     """Return whether another task that writes the replica must end first."""
-    match operation:
-        case Complete() | OpenCopy():
-            return False  # by the writer itself
-        case _:
-            return True
+    return not isinstance(operation, Complete | OpenCopy)  # these are by the writer itself

@@ -122,8 +122,7 @@ def _create_copy(operation: operations.CreateCopy, replica: model.Replica | None
 def _recover_pipeline(operation: operations.RecoverPipeline, replica: model.Replica) -> Outcome:
     if not isinstance(replica, model.BeingWritten):
         return OperationRefused(f"the pipeline cannot go on: {shown(replica)} is not being written")
-    wrong = _wrong_stamp(operation.block, operation.new_stamp, replica)
-    if wrong is not None:
+    if wrong := _wrong_stamp(operation.block, operation.new_stamp, replica):
         return wrong
     if replica.acked < operation.min_acked or replica.length > operation.max_length:
         return OperationRefused(
@@ -149,15 +148,13 @@ def _append(operation: operations.Append, replica: model.Replica) -> Outcome:
 
 
 def _recover_append(operation: operations.RecoverAppend, replica: model.Replica) -> Outcome:
-    wrong = _wrong_stamp(operation.block, operation.new_stamp, replica)
-    if wrong is not None:
+    if wrong := _wrong_stamp(operation.block, operation.new_stamp, replica):
         return wrong
     match replica:
         case model.Finalized():
             return _reopen(operation.new_stamp, operation.length, replica)
         case model.BeingWritten():
-            uneven = _uneven(replica, operation.length)
-            if uneven is not None:
+            if uneven := _uneven(replica, operation.length):
                 return uneven
             return Next(replace(replica, block=Block(replica.block.block_id, operation.new_stamp)))
         case _:
@@ -167,13 +164,11 @@ def _recover_append(operation: operations.RecoverAppend, replica: model.Replica)
 
 
 def _recover_close(operation: operations.RecoverClose, replica: model.Replica) -> Outcome:
-    wrong = _wrong_stamp(operation.block, operation.new_stamp, replica)
-    if wrong is not None:
+    if wrong := _wrong_stamp(operation.block, operation.new_stamp, replica):
         return wrong
     if not isinstance(replica, model.Finalized | model.BeingWritten):
         return OperationRefused(f"cannot close {shown(replica)}: it is not open or finalized")
-    uneven = _uneven(replica, operation.length)
-    if uneven is not None:
+    if uneven := _uneven(replica, operation.length):
         return uneven
     block = Block(replica.block.block_id, operation.new_stamp)
     return Next(model.Finalized(block, replica.storage, replica.length))

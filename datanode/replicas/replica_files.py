@@ -13,7 +13,7 @@ from hadoop.wire.checksums import checksums_of, verify
 from hadoop.wire.errors import ChecksumMismatch
 
 _FILE_MODE: Final = 0o600
-_COPY_BYTES: Final = 1024 * 1024
+_PIECE_BYTES: Final = 1024 * 1024
 _MOST_PIECES: Final = 1024
 """Linux's IOV_MAX."""
 
@@ -24,6 +24,11 @@ class ReplicaPaths:
 
     block: Path
     meta: Path
+
+    def unlink(self) -> None:
+        """Delete both files; no error where they are gone."""
+        self.block.unlink(missing_ok=True)
+        self.meta.unlink(missing_ok=True)
 
 
 @dataclass(slots=True)
@@ -63,6 +68,23 @@ class ReplicaFiles:
         verify(data, self.read_sums(offset, length), self.checksum, at=offset, what=what)
         return data
 
+    def pieces(self, length: int, what: str) -> Iterator[tuple[int, int]]:
+        """Yield where each megabyte of a whole replica begins, and its length, for ``checked``.
+
+        Raises:
+            ChecksumMismatch: if the replica does not have ``length`` bytes.
+        """
+        if self.size() != length:
+            raise ChecksumMismatch(f"{what} has {self.size()} bytes", self.size())
+        piece = self._piece()
+        for at in range(0, length, piece):
+            yield at, min(piece, length - at)
+
+    def _piece(self) -> int:
+        """Return about a megabyte of whole chunks, in bytes."""
+        step = self.checksum.bytes_per_chunk
+        return max(1, _PIECE_BYTES // step) * step
+
     def sync(self) -> None:
         """Wait until everything that was written is on the disk; takes long."""
         os.fdatasync(self.block_fd)
@@ -99,9 +121,9 @@ class ReplicaFiles:
 
     def copy_piece(self, other: "ReplicaFiles", at: int, length: int, what: str) -> int:
         """Copy a megabyte of the first ``length`` bytes, from ``at`` on; return where it ends."""
-        step = self.checksum.bytes_per_chunk
-        count = min(max(1, _COPY_BYTES // step) * step, length - at)
-        there = min(self.checksum.chunks(at + count) * step, self.size()) - at
+        count = min(self._piece(), length - at)
+        end = self.checksum.chunks(at + count) * self.checksum.bytes_per_chunk
+        there = min(end, self.size()) - at
         data = self.checked(at, there, what)[:count]
         sums = checksums_of(data, self.checksum)
         other.write(at, [memoryview(data)], [memoryview(sums)])

@@ -6,6 +6,7 @@ See docs/reference/datanode.md#scanner.
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Final
 
 import structlog
@@ -22,7 +23,6 @@ from hadoop.wire.errors import ChecksumMismatch, DataNodeError
 
 log = structlog.get_logger()
 
-_PIECE_BYTES: Final = 1024 * 1024
 _MOST_SUSPECTS: Final = 10_000
 
 
@@ -79,11 +79,9 @@ class Scanner:
         self._wake.clear()
         if self._suspects:
             return
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._wake.wait()
-        except TimeoutError:
-            return
 
     async def _scan_if_whole(self, block: Block) -> None:
         try:
@@ -118,13 +116,8 @@ class Scanner:
             files.close()
 
     async def _read(self, replica: Finalized, files: ReplicaFiles) -> None:
-        step = files.checksum.bytes_per_chunk
-        piece = max(1, _PIECE_BYTES // step) * step
         what = str(replica.block)
-        if files.size() != replica.length:
-            raise ChecksumMismatch(f"{what} has {files.size()} bytes", files.size())
-        for at in range(0, replica.length, piece):
-            length = min(piece, replica.length - at)
+        for at, length in files.pieces(replica.length, what):
             await asyncio.to_thread(files.checked, at, length, what)
             SCANNED_BYTES.inc(length)
             await asyncio.sleep(length / self._rhythm.bytes_per_second)

@@ -76,8 +76,7 @@ class Store:
                 outdone.append(worse)
         for worse in outdone:
             with suppress(DataNodeError):  # the next start meets it again
-                lost = self.volumes[worse.storage]
-                await self.volumes.run(worse.storage, partial(lost.remove, worse))
+                await self._remove_files(worse)
 
     # Looking.
 
@@ -157,8 +156,7 @@ class Store:
             assert after is not None, "only an invalidation leaves nothing"
             if before is not None and outcome.dropped:
                 self._put(block_id, None)
-                lost = self.volumes[before.storage]
-                await self.volumes.run(before.storage, partial(lost.remove, before))
+                await self._remove_files(before)
                 before = None
             volume = self.volumes[after.storage]
             work = (
@@ -173,7 +171,7 @@ class Store:
         news = operations.news_of(operation)
         if news is not None:
             hint = operation.hint if isinstance(operation, operations.Complete) else ""
-            self._tell(Announcement(news, after.storage, after.block, after.length, hint))
+            self._tell(news, after, hint)
         return after
 
     async def _carry_out(self, replica: model.Replica, work: Callable[[], None]) -> None:
@@ -213,15 +211,13 @@ class Store:
         async with Turn(self._changing, block_id):
             if block_id not in self._replicas:  # else the writer is that of one that has come since
                 await self._stop_writer(block_id)
-            await self.volumes.run(
-                replica.storage, partial(self.volumes[replica.storage].remove, replica)
-            )
+            await self._remove_files(replica)
         if not quietly:
-            self._tell(
-                Announcement(
-                    operations.News.DELETED, replica.storage, replica.block, replica.length
-                )
-            )
+            self._tell(operations.News.DELETED, replica)
+
+    async def _remove_files(self, replica: model.Replica) -> None:
+        volume = self.volumes[replica.storage]
+        await self.volumes.run(replica.storage, partial(volume.remove, replica))
 
     def received(self, block: Block, end: int) -> None:
         """Record that the bytes before ``end`` are on the disk; raise ``ReplicaMissing``."""
@@ -317,15 +313,13 @@ class Store:
             if not self.holds(before):  # its volume has failed, and was reported to
                 # The next start would serve the copy, whatever the block has become by then.
                 with suppress(DataNodeError):
-                    new = self.volumes[after.storage]
-                    await self.volumes.run(after.storage, partial(new.remove, after))
+                    await self._remove_files(after)
                 raise errors.ReplicaRefused(f"{before.block} was lost during its move")
             self._put(before.block.block_id, after)
             # In the same turn: a later replica on that volume would have files of the same names.
             with suppress(DataNodeError):  # the next start meets them again
-                old = self.volumes[before.storage]
-                await self.volumes.run(before.storage, partial(old.remove, before))
-        self._tell(Announcement(operations.News.RECEIVED, after.storage, after.block, after.length))
+                await self._remove_files(before)
+        self._tell(operations.News.RECEIVED, after)
 
     async def sync(self, replica: model.Replica, files: ReplicaFiles) -> None:
         """Wait until what was written to a replica is on the disk; raises ``VolumeFailed``."""
@@ -372,9 +366,10 @@ class Store:
             self.volumes.account(replica, 1)
             self._replicas[block_id] = replica
 
-    def _tell(self, announcement: Announcement) -> None:
+    def _tell(self, news: operations.News, replica: model.Replica, hint: str = "") -> None:
+        what = Announcement(news, replica.storage, replica.block, replica.length, hint)
         for listener in self.listeners:
-            listener(announcement)
+            listener(what)
 
 
 def _close_unwanted(opened: asyncio.Future[ReplicaFiles]) -> None:

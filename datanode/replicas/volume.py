@@ -18,7 +18,7 @@ from datanode.errors import UnusableVolume
 from datanode.replicas import layout, replica_files
 from datanode.replicas.layout import NodeVersion, PoolVersion
 from datanode.replicas.meta_file import BadMetaFile
-from datanode.replicas.restart_marks import leave_mark, take_mark
+from datanode.replicas.restart_marks import take_mark
 from ha.record import dataclass, replace
 from hadoop.blocks import Block, BlockId, Checksum
 from hadoop.directory_lock import DirectoryLock
@@ -207,15 +207,12 @@ class Volume:
         """Make the files of a new replica; what an earlier process left in their place goes."""
         paths = self.paths(replica)
         if isinstance(replica, model.Temporary):
-            paths.block.unlink(missing_ok=True)
-            paths.meta.unlink(missing_ok=True)
+            paths.unlink()
         replica_files.create_files(paths, checksum)
 
     def remove(self, replica: model.Replica) -> None:
         """Delete the files of a replica; no error where they are gone."""
-        paths = self.paths(replica)
-        paths.block.unlink(missing_ok=True)
-        paths.meta.unlink(missing_ok=True)
+        self.paths(replica).unlink()
 
     def change(self, before: model.Replica, after: model.Replica) -> None:
         """Move, rename and cut the files of a replica so that they fit its next state.
@@ -257,15 +254,6 @@ class Volume:
         except OSError:
             self.remove(replica)
             raise
-
-    def drop_move(self, paths: replica_files.ReplicaPaths) -> None:
-        """Delete what is left of a move."""
-        paths.block.unlink(missing_ok=True)
-        paths.meta.unlink(missing_ok=True)
-
-    def mark_restart(self, replica: model.BeingWritten) -> None:
-        """Let the next process go on with an open replica; raises ``OSError``."""
-        leave_mark(self.paths(replica), replica)
 
     def sync_names(self, replica: model.Replica) -> None:
         """Wait until a power cut leaves the files of a replica here, and not where they were."""

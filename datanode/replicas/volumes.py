@@ -176,7 +176,7 @@ class Volumes:
         shelf = self._shelves.get(replica.storage)
         if shelf is not None:
             shelf.used += sign * replica.length + sign * meta_bytes(Checksum(), replica.length)
-            shelf.reserved += sign * _reserved_bytes(replica)
+            shelf.reserved += sign * max(0, _reserve(replica) - replica.length)
 
     def grew(self, replica: model.Replica, count: int) -> None:
         shelf = self._shelves.get(replica.storage)
@@ -207,14 +207,10 @@ class Volumes:
 
     def give_up(self, storage: model.StorageId, problem: Exception) -> None:
         """Go on without a volume, if it is not out yet."""
-        if storage in self._shelves:
-            log.error("datanode.volume_failed", path=str(self[storage].path), why=str(problem))
-            self._drop(storage)
-
-    def _drop(self, storage: model.StorageId) -> None:
         shelf = self._shelves.pop(storage, None)
         if shelf is None:
             return
+        log.error("datanode.volume_failed", path=str(shelf.volume.path), why=str(problem))
         shelf.thread.shutdown(wait=False)
         self.failed.append(LostVolume(shelf.volume, shelf.usage.capacity, time.time()))
         self.on_failed(storage)
@@ -222,7 +218,3 @@ class Volumes:
 
 def _reserve(replica: model.Replica) -> int:
     return replica.reserved if isinstance(replica, model.BeingWritten | model.Temporary) else 0
-
-
-def _reserved_bytes(replica: model.Replica) -> int:
-    return max(0, _reserve(replica) - replica.length)

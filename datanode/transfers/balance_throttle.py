@@ -6,7 +6,7 @@ See docs/reference/datanode.md#moves.
 import asyncio
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from ha.record import dataclass
@@ -42,38 +42,30 @@ class BalanceThrottle:
 
     def __init__(self, rules: MoveRules, clock: Callable[[], float] = time.monotonic) -> None:
         self._most, self._clock = rules.most, clock
-        self._bytes_per_second = rules.bytes_per_second
-        self._running = 0
+        self.bytes_per_second = rules.bytes_per_second
+        self.running = 0
         self._credit = 0.0
         self._counted = clock()
         self._changed = asyncio.Event()
-
-    @property
-    def running(self) -> int:
-        return self._running
-
-    @property
-    def bytes_per_second(self) -> int:
-        return self._bytes_per_second
 
     def use(self, bytes_per_second: int) -> None:
         """Let bytes pass at another speed from now on; one that is not above 0 changes nothing."""
         if bytes_per_second > 0:
             self._count()
-            self._bytes_per_second = bytes_per_second
+            self.bytes_per_second = bytes_per_second
             self._changed.set()
             self._changed = asyncio.Event()
 
     @contextmanager
     def slot(self, what: str) -> Iterator[None]:
         """Count a move while the block runs; raise MoveRefused, with ``what``, if too many run."""
-        if self._running >= self._most:
+        if self.running >= self._most:
             raise MoveRefused(f"{what} because threads quota={self._most} is exceeded.")
-        self._running += 1
+        self.running += 1
         try:
             yield
         finally:
-            self._running -= 1
+            self.running -= 1
 
     async def passed(self, count: int) -> None:
         """Note that ``count`` bytes have passed, and wait until more may."""
@@ -81,15 +73,13 @@ class BalanceThrottle:
         self._credit -= count
         while self._credit < 0:
             changed = self._changed
-            try:
-                async with asyncio.timeout(-self._credit / self._bytes_per_second):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(-self._credit / self.bytes_per_second):
                     await changed.wait()
-            except TimeoutError:
-                pass
             self._count()
 
     def _count(self) -> None:
         now = self._clock()
-        earned = (now - self._counted) * self._bytes_per_second
-        self._credit = min(self._credit + earned, _SAVED_SECONDS * self._bytes_per_second)
+        earned = (now - self._counted) * self.bytes_per_second
+        self._credit = min(self._credit + earned, _SAVED_SECONDS * self.bytes_per_second)
         self._counted = now

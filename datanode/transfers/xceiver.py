@@ -5,6 +5,7 @@ See docs/reference/datanode.md#datatransferprotocol.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -171,16 +172,14 @@ class XceiverServer:
         Raises:
             PeerLost: others of its origin are served, and it must come again.
         """
-        task = asyncio.current_task()
-        assert task is not None
+        task = _own_task()
         self._at_work.add(task)
         if not self._door.take(task, self._seat(task, Standing.PROVEN)):
             raise PeerLost("others are being served")
 
     def _wait(self) -> None:
         """Let this connection give way until its next operation is admitted."""
-        task = asyncio.current_task()
-        assert task is not None
+        task = _own_task()
         self._at_work.discard(task)
         if not self._door.take(task, self._seat(task, Standing.UNPROVEN)):
             raise PeerLost("others wait already")
@@ -208,30 +207,23 @@ class XceiverServer:
 
     async def _carry_out(self, op: Op, peer: Peer) -> bool:
         """Carry out one operation; return whether another may follow on the connection."""
-        seconds = self.limits.operation_seconds
+        asked = partial(peer.read_message, seconds=self.limits.operation_seconds)
         match op:
             case Op.WRITE_BLOCK:
-                request = await peer.read_message(pb.OpWriteBlockProto, seconds=seconds)
-                await self._write(request, peer)
+                await self._write(await asked(pb.OpWriteBlockProto), peer)
                 return False
             case Op.READ_BLOCK:
-                return await self._read(
-                    await peer.read_message(pb.OpReadBlockProto, seconds=seconds), peer
-                )
+                return await self._read(await asked(pb.OpReadBlockProto), peer)
             case Op.BLOCK_CHECKSUM:
-                return await self._checksum(
-                    await peer.read_message(pb.OpBlockChecksumProto, seconds=seconds), peer
-                )
+                return await self._checksum(await asked(pb.OpBlockChecksumProto), peer)
             case Op.TRANSFER_BLOCK:
-                return await self._transfer(
-                    await peer.read_message(pb.OpTransferBlockProto, seconds=seconds), peer
-                )
+                return await self._transfer(await asked(pb.OpTransferBlockProto), peer)
             case Op.COPY_BLOCK:
-                copied = await peer.read_message(pb.OpCopyBlockProto, seconds=seconds)
+                copied = await asked(pb.OpCopyBlockProto)
                 self._work()
                 return await self._moved(self.moves.copy(copied, peer), peer)
             case Op.REPLACE_BLOCK:
-                moved = await peer.read_message(pb.OpReplaceBlockProto, seconds=seconds)
+                moved = await asked(pb.OpReplaceBlockProto)
                 self._work()
                 return await self._moved(self.moves.replace(moved, peer), peer, answers=True)
             case _:
@@ -254,8 +246,7 @@ class XceiverServer:
             raise
         pins = request.pinning and self.moves.rules.pinning
         receiver = Receiver(self._store, plan, peer, self.limits, pins=pins)
-        task = asyncio.current_task()
-        assert task is not None
+        task = _own_task()
         self._writing[task] = receiver
         try:
             await receiver.run()
@@ -383,3 +374,9 @@ class XceiverServer:
         if message:
             answer.message = message
         await peer.send_message(answer, seconds=self.limits.operation_seconds)
+
+
+def _own_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    assert task is not None
+    return task

@@ -4,7 +4,8 @@ See docs/webhdfs.md.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from http import HTTPStatus
 from typing import Any, Final
@@ -18,6 +19,11 @@ from files.errors import FilesError, Refused
 from files.namenodes import Namenodes
 from files.read import Reader
 from files.write import DEFAULT_LIMITS, Writer
+from ha.conf import topology
+from ha.conf.configuration import Configuration
+from ha.conf.keys import datanode as keys
+from ha.conf.keys import web as keys_web
+from ha.daemon.http.hosts import allowed_hosts
 from ha.record import dataclass, field, replace
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ACCESS_CONTROL, IO_EXCEPTION, RETRIABLE, UNSUPPORTED_OPERATION
@@ -247,6 +253,23 @@ async def _ended_by(
         except (FilesError, TimeoutError) as problem:
             log.warning("webhdfs.upload_left", peer=peer, path=path, why=str(problem))
         raise
+
+
+def data_routes(conf: Configuration, access: AccessControl | None) -> Sequence[web.RouteDef]:
+    """Return the routes of a DataNode by its configuration; none where WebHDFS is switched off."""
+    if not conf.get(keys_web.WEBHDFS):
+        return ()
+    nameservice = topology.nameservice_of(conf)
+    known = frozenset(str(one.rpc) for one in topology.namenodes(conf, nameservice))
+    more = [*conf.get(keys_web.WEB_HOSTS), conf.get(keys.HOST_NAME) or ""]
+    return DataRoutes(
+        namenodes=lambda user: Namenodes.of(conf, user=user),
+        nameservice=nameservice,
+        known=known,
+        access=access,
+        names=allowed_hosts(conf.get(keys.HTTP).host, socket.gethostname(), more),
+        user_pattern=conf.get(keys_web.WEBHDFS_USERS),
+    ).routes()
 
 
 def _refusal(error: FilesError | RemoteFault) -> web.Response:

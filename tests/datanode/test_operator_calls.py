@@ -14,6 +14,7 @@ from datanode.namenodes.actor import Rhythm
 from datanode.process.node import DataNode
 from datanode.process.operator_calls import OperatorCalls
 from datanode.process.settings import LIVE_KEYS, read_settings
+from datanode.replicas.restart_marks import leave_mark
 from datanode.replicas.store import Store
 from ha.conf.configuration import Configuration, load_configuration
 from ha.rpc.errors import RemoteFault
@@ -184,7 +185,7 @@ async def test_a_mark_counts_once_and_for_a_while(
     kept = await store(volume(tmp_path))
     replica = await begun(kept, block(), DATA, acked=700)
     assert isinstance(replica, model.BeingWritten)
-    kept.volumes[replica.storage].mark_restart(replica)
+    leave_mark(kept.volumes[replica.storage].paths(replica), replica)
     (mark,) = tmp_path.rglob("*.restart")
     until, written = mark.read_text().split()
     assert written == "700"
