@@ -168,10 +168,6 @@ def about_files(
 async def _run(
     command: str, place: ClusterCommand, work: Callable[[Session], Awaitable[None]]
 ) -> Session:
-    if "structlog" in sys.modules:  # only what reads and writes blocks has it
-        from ha.console.library_logs import silence_libraries
-
-        silence_libraries()
     most, usual = place.timeout_seconds, DEFAULT_LIMITS
     limits = CallLimits(
         connect_seconds=min(usual.connect_seconds, most),

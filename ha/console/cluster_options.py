@@ -71,7 +71,8 @@ def about_a_cluster(
 
     ``timeout_seconds`` is the default of --timeout: how long a process may take to answer; None for
     a command that asks no process. It calls under the certificate of the first of ``roles`` that
-    this user can read. A configuration that cannot be used ends the command with exit
+    this user can read. Libraries log nothing: the command reports their errors in its own words.
+    A configuration that cannot be used ends the command with exit
     code 2, shown in the format that -o asks for.
     """
 
@@ -97,6 +98,10 @@ def about_a_cluster(
                 for warning in configuration.warnings:
                     click.echo(f"warning: {warning}", err=True)
                 place = ClusterCommand(configuration, name, output, timeout_seconds)
+                if "structlog" in sys.modules:  # a command that logs nothing has not loaded it
+                    from ha.console.library_logs import silence_libraries
+
+                    silence_libraries()
                 try:
                     function(place=place, **own)
                 except Ended as end:

@@ -9,7 +9,6 @@ from ha.cluster.daemon_queries import look_at
 from ha.cluster.view import ClusterView
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.completion import namenode_ids
-from ha.console.library_logs import silence_libraries
 from ha.console.output import plain, show
 from ha.console.result import Code, CommandOutcome, Ending
 from ha.daemon import event_loop
@@ -46,7 +45,6 @@ def _show_blocks(place: ClusterCommand, **asked: str) -> None:
 
 
 def _explain_roles(place: ClusterCommand, node: str | None) -> None:
-    silence_libraries()
     view = event_loop.run(
         look_at(place.configuration, place.nameservice, deadline_seconds=place.timeout_seconds)
     )

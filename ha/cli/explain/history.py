@@ -12,7 +12,6 @@ from rich.text import Text
 from ha.cli.zookeeper_session import visit
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.durations import since, span
-from ha.console.library_logs import silence_libraries
 from ha.console.output import plain, show
 from ha.console.result import API_VERSION, Code, CommandOutcome, Ending
 from ha.daemon import event_loop
@@ -40,7 +39,6 @@ def history(*, place: ClusterCommand, count: int, number: int | None) -> None:
     ZooKeeper keeps the newest 100.  A ZKFC writes a record after the failover, so the newest one
     may be a second late.  Exits 6 if ZooKeeper does not answer.
     """
-    silence_libraries()
     wanted = KEPT_RECORDS if number is not None else count
     entries = event_loop.run(
         visit(place, "history", partial(read_history, count=wanted), seconds=place.timeout_seconds)

@@ -12,7 +12,6 @@ from ha.cluster.view import ClusterView
 from ha.conf import topology
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.completion import namenode_ids
-from ha.console.library_logs import silence_libraries
 from ha.console.result import Code, CommandOutcome, Ended, Ending, Reason
 from ha.notices.model import Member
 
@@ -44,7 +43,6 @@ def drain(  # noqa: PLR0913 - its options
     If NODE is active it hands over first.  Exits 0 when NODE is out of the election, 3 if no other
     NameNode could take over, 4 if it has not happened in time (the drain stays written).
     """
-    silence_libraries()
     if ends and (for_seconds is not None or until_ended or anyway):
         raise click.UsageError("--end cannot be combined with --for, --until-ended or --anyway.")
     try:

@@ -14,7 +14,6 @@ from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.command_audit import CommandAudit
 from ha.console.completion import namenode_ids
 from ha.console.exit_codes import DONE, FAILED
-from ha.console.library_logs import silence_libraries
 from ha.console.output import plain, show
 from ha.console.result import API_VERSION, Code, CommandOutcome, Ended, Ending
 from ha.daemon import event_loop
@@ -39,7 +38,6 @@ def test(*, place: ClusterCommand, node: str, number: int | None, really: bool) 
     With --really the methods run against a NameNode that may be serving: use a standby, or a time
     when a failover does no harm.  Exits 0 if it was fenced, 4 if no method succeeded.
     """
-    silence_libraries()
     address = namenode(place.configuration, place.nameservice, node)
     plan = fencing_plan(place.configuration, address.nameservice, address.namenode)
     if not plan.methods:

@@ -20,7 +20,6 @@ from ha.cluster.files_view import DatanodeView
 from ha.conf.keys import hosts as keys
 from ha.conf.topology import HostPort, is_local, namenodes
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
-from ha.console.library_logs import silence_libraries
 from ha.console.result import Code, CommandOutcome, Ended, Ending
 from ha.daemon import event_loop
 from ha.record import dataclass
@@ -95,7 +94,6 @@ class _Change:
     wait: bool
 
     def run(self, until_ms: int | None = None) -> None:
-        silence_libraries()
         if self._state()[0] is None:
             found = "the active NameNode is not known, or does not say which DataNodes there are"
             self._end(CommandOutcome.UNREACHABLE, Code.NO_ANSWER, found, "nnha status")

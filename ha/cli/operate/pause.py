@@ -7,7 +7,6 @@ from ha.cli.operate.plan.notice_results import not_automatic
 from ha.cli.zookeeper_session import CONNECT_SECONDS
 from ha.conf.keys import cluster as keys
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
-from ha.console.library_logs import silence_libraries
 from ha.console.result import Ended
 
 
@@ -65,6 +64,5 @@ def resume(*, place: ClusterCommand, wait_seconds: float, dry_run: bool) -> None
 
 
 def _check_automatic(place: ClusterCommand, command: str) -> None:
-    silence_libraries()
     if not place.configuration.get(keys.AUTO_FAILOVER, nameservice=place.nameservice):
         raise Ended(not_automatic(command))

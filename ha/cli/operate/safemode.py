@@ -16,7 +16,6 @@ from ha.cluster.query import fetch
 from ha.conf.topology import NameNodeAddress, namenodes
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.completion import namenode_ids
-from ha.console.library_logs import silence_libraries
 from ha.console.result import Code, CommandOutcome, Ended, Ending, Reason
 from ha.daemon import event_loop
 from ha.record import dataclass
@@ -68,7 +67,6 @@ def safemode(
     confirmed, 4 not as it should be everywhere (in time), 5 outcome unknown, 6 no answer, 7 not
     allowed.
     """
-    silence_libraries()
     known = namenodes(place.configuration, place.nameservice)
     asked = [one for one in known if namenode in (None, one.namenode)]
     names = ", ".join(one.namenode for one in asked or known)

@@ -16,7 +16,6 @@ from ha.cluster.view import ClusterView
 from ha.conf.topology import namenodes
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.completion import namenode_ids
-from ha.console.library_logs import silence_libraries
 from ha.console.options import Seconds
 from ha.console.output import console, plain
 from ha.console.result import Code, CommandOutcome, Ending
@@ -101,7 +100,6 @@ def _run(
     yes: bool,
     wait_seconds: float | None,
 ) -> None:
-    silence_libraries()
 
     def plan_of(view: ClusterView) -> tuple[HandoverPlan, ClusterView] | Ending:
         plan = planned(view)

@@ -19,7 +19,6 @@ from ha.cluster.status_json import as_json
 from ha.cluster.view import ClusterView
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.exit_codes import DONE, UNHEALTHY, UNREACHABLE
-from ha.console.library_logs import silence_libraries
 from ha.console.output import console, show
 from ha.console.yaml_text import as_yaml
 from ha.daemon import event_loop
@@ -48,7 +47,6 @@ def status(*, place: ClusterCommand, watch: bool, check: bool) -> None:
     is a problem, or if no NameNode could take over from the active and automatic failover is not
     paused, and 6 if no process answers.
     """
-    silence_libraries()
     if watch:
         event_loop.run(_watch(place))
     view = event_loop.run(_once(place, own_start_seconds=time.monotonic() - STARTED))

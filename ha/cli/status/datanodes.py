@@ -21,7 +21,6 @@ from ha.cluster.problems import problems_of_roles
 from ha.cluster.view import ClusterView
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.grid import Column, Grid
-from ha.console.library_logs import silence_libraries
 from ha.console.output import plain, show
 from ha.console.result import API_VERSION, Code, CommandOutcome, Ending
 from ha.daemon import event_loop
@@ -52,7 +51,6 @@ def datanodes(*, place: ClusterCommand) -> None:
     Exits 0, even with dead ones; 3 if no NameNode is active, and 6 if the active is not known or
     does not say.
     """
-    silence_libraries()
     view = event_loop.run(
         look_at(place.configuration, place.nameservice, deadline_seconds=place.timeout_seconds)
     )

@@ -16,7 +16,6 @@ from ha.conf.own_user import own_user
 from ha.conf.topology import HostPort, namenodes
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.exit_codes import DONE, UNHEALTHY
-from ha.console.library_logs import silence_libraries
 from ha.console.output import plain, show
 from ha.console.result import API_VERSION, Code, CommandOutcome, Ended, Ending
 from ha.daemon import event_loop
@@ -62,7 +61,6 @@ def fsck(*, place: ClusterCommand, path: str, with_open: bool, snapshots: bool) 
 
 def ask(place: ClusterCommand, command: str, **asked: str) -> Mapping[str, Any]:
     """Return what the active NameNode says; raise Ended if it says nothing, or refuses."""
-    silence_libraries()
     conf, seconds = place.configuration, place.timeout_seconds
     look = look_at(conf, place.nameservice, deadline_seconds=min(seconds, LOOK_SECONDS))
     view = event_loop.run(look)

@@ -18,7 +18,6 @@ from ha.cluster.daemon_queries import look_at
 from ha.conf.keys import cluster as keys
 from ha.console.cluster_options import ClusterCommand, about_a_cluster
 from ha.console.exit_codes import DONE, UNHEALTHY, UNREACHABLE
-from ha.console.library_logs import silence_libraries
 from ha.console.output import plain, show
 from ha.console.result import API_VERSION
 from ha.daemon import event_loop
@@ -41,7 +40,6 @@ def doctor(*, place: ClusterCommand, quiet: bool) -> None:
     Changes nothing.  Exits 0 if no check fails (there may be warnings), 8 if one fails, 6 if
     none fails and a process gave no answer in time.
     """
-    silence_libraries()
     findings, silent = event_loop.run(_check(place))
     shown = [one for one in findings if not quiet or one.verdict is not Severity.OK]
     show(place.output, _as_json(place, findings), _as_text(shown, findings))

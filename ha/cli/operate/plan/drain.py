@@ -1,6 +1,7 @@
 """Whether draining a NameNode is possible now.  Pure."""
 
 import dataclasses
+from functools import partial
 
 from ha.cli.operate.plan import handover
 from ha.cli.operate.plan.notice_results import not_automatic
@@ -17,23 +18,20 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
         return unknown
     if ends or anyway or not may_have_to_hand_over(view, node):
         return None
+    refuse = partial(handover.refusal, view, "drain", target=node)
     if view.pause is not None:
-        return _refusal(
-            view,
-            node,
+        return refuse(
             Code.PAUSED,
             f"{_active_or_holder(view, node)}, and would not hand over: automatic failover is "
             f"paused {until(view.pause)}",
-            f"nnha switchover and then nnha drain {node}, or nnha resume first",
+            hint=f"nnha switchover and then nnha drain {node}, or nnha resume first",
         )
     if handover.lacks_journal(view):
-        ending = _refusal(
-            view,
-            node,
+        ending = refuse(
             Code.NO_CANDIDATE,
             f"{_active_or_holder(view, node)}, and nobody could take over from it: the journal has "
             "no quorum",
-            f"nnha journal status, or nnha drain {node} --anyway to have it hand over later",
+            hint=f"nnha journal status, or nnha drain {node} --anyway to have it hand over later",
         )
         return dataclasses.replace(ending, reasons=handover.judge(view, ""))
     if handover.doubts_journal(view):
@@ -42,12 +40,11 @@ def refusal(view: ClusterView, node: str, *, ends: bool, anyway: bool) -> Ending
         told = f"whether a NameNode can take over from {node} is not known"
         return handover.no_answer(view, "drain", node, told)
     if not ranked(view):
-        return _refusal(
-            view,
-            node,
+        return refuse(
             Code.NO_CANDIDATE,
             f"{_active_or_holder(view, node)}, and no NameNode can take over from it now",
-            f"solve what prevents it, or nnha drain {node} --anyway to have it hand over later",
+            hint=f"solve what prevents it, or nnha drain {node} --anyway to have it hand over "
+            "later",
         )
     return None
 
@@ -63,7 +60,3 @@ def _active_or_holder(view: ClusterView, node: str) -> str:
     if view.active is not None:
         return f"{node} is active"
     return f"{node} holds the lock and does not say whether it is active"
-
-
-def _refusal(view: ClusterView, node: str, code: Code, message: str, hint: str) -> Ending:
-    return handover.refusal(view, "drain", code, message, hint=hint, target=node)

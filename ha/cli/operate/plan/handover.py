@@ -5,6 +5,7 @@ the ZKFC that carries it out, which knows more.
 """
 
 import dataclasses
+from functools import partial
 from typing import Final
 
 from ha.cluster.candidates import Candidate, candidates_of, ranked, until
@@ -34,8 +35,7 @@ class HandoverPlan:
 
 def plan_switchover(view: ClusterView, target: str | None) -> HandoverPlan | Ending:
     """Plan a hand-over from the active to ``target``, or to the best candidate."""
-    unusable = _unusable(view, "switchover", target)
-    if unusable is not None:
+    if (unusable := _unusable(view, "switchover", target)) is not None:
         return unusable
     unheard = _silent_lock_holder(view)
     if unheard is not None:
@@ -69,14 +69,12 @@ def _plan(
     view: ClusterView, target: str | None, active: str, *, unheard: bool = False
 ) -> HandoverPlan | Ending:
     """Plan from ``active`` to ``target`` or to the best candidate, if it may become active."""
+    refuse = partial(refusal, view, "switchover", target=target)
     if lacks_journal(view):
-        ending = refusal(
-            view,
-            "switchover",
+        ending = refuse(
             Code.NO_CANDIDATE,
             f"the journal has no quorum: {active} could not step back and would be fenced, and "
             "nobody could take over",
-            target=target,
             hint="nnha journal status; when the journal is back: nnha switchover",
         )
         return dataclasses.replace(ending, reasons=judge(view, ""))
@@ -89,9 +87,7 @@ def _plan(
         told = f"whether a NameNode can take over from {active} is not known"
         return no_answer(view, "switchover", target, told)
     if target is None:
-        return refusal(
-            view,
-            "switchover",
+        return refuse(
             Code.NO_CANDIDATE,
             f"no NameNode can take over from {active} now",
             hint="solve what prevents one of them, then: nnha switchover",
@@ -137,37 +133,28 @@ def _active_may_be_found_later(view: ClusterView) -> bool:
 
 def plan_failover(view: ClusterView, target: str) -> HandoverPlan | Ending:
     """Make ``target`` active if no NameNode is."""
-    unusable = _unusable(view, "failover", target)
-    if unusable is not None:
+    if (unusable := _unusable(view, "failover", target)) is not None:
         return unusable
+    refuse = partial(refusal, view, "failover", target=target)
     if view.active is not None:
-        return refusal(
-            view,
-            "failover",
+        return refuse(
             Code.ACTIVE_PRESENT,
             f"{view.active.namenode} is active and answers; failover is only for when no "
             "NameNode is active",
-            target=target,
             hint=f"nnha switchover {target}",
         )
     unheard = _silent_lock_holder(view)
     if unheard is not None and unheard.silent and unheard.namenode != target:
-        return refusal(
-            view,
-            "failover",
+        return refuse(
             Code.ACTIVE_PRESENT,
             f"{unheard.namenode} holds the lock, gives no answer and may be active; failover is "
             "for when nobody is",
-            target=target,
             hint=f"nnha switchover {target}",
         )
     if view.pause is not None:
-        return refusal(
-            view,
-            "failover",
+        return refuse(
             Code.PAUSED,
             f"automatic failover is paused {until(view.pause)}",
-            target=target,
             hint="nnha resume" if unheard is None else f"nnha switchover {target}, or nnha resume",
         )
     zkfc = view.zkfc(target)
@@ -229,24 +216,19 @@ def unknown_cluster(view: ClusterView, command: str, target: str | None) -> Endi
 def _unusable(view: ClusterView, command: str, target: str | None) -> Ending | None:
     if (unknown := unknown_cluster(view, command, target)) is not None:
         return unknown
+    refuse = partial(refusal, view, command, target=target)
     if not view.automatic_failover:
         names = " ".join(row.namenode for row in view.namenodes[:2])
-        return refusal(
-            view,
-            command,
+        return refuse(
             Code.NOT_AUTOMATIC,
             "dfs.ha.automatic-failover.enabled is not set, so there are no ZKFCs to do it",
-            target=target,
             hint=f"nnha haadmin -failover {names}",
         )
     actives = view.actives
     if len(actives) > 1:
-        return refusal(
-            view,
-            command,
+        return refuse(
             Code.TWO_ACTIVE,
             f"{' and '.join(actives)} both say that they are active",
-            target=target,
             hint="look again in some seconds: nnha status; the one that does not hold the lock "
             "is being fenced, or its edits are refused by the journal",
         )
