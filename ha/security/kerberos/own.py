@@ -32,8 +32,9 @@ class OwnKerberos:
     web: str = ""  # the principal of pages, with _HOST; empty: they are asked without tickets
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _tickets: gss.Credentials | None = None
-    _renewed_at: float = 0.0
-    _ended_at: float = 0.0
+    _fetched_at: tuple[float, float] = (0.0, 0.0)
+    _renewed_after: float = 0.0
+    _ended_after: float = 0.0
 
     @property
     def user(self) -> str:
@@ -49,44 +50,49 @@ class OwnKerberos:
         Raises:
             SaslFailure: there are none; ``str`` says what to do.
         """
-        now, tickets = time.monotonic(), self._tickets
-        if tickets is None or now >= self._ended_at:
-            with self._lock:
-                self._renew()
-        elif now >= self._renewed_at:  # a silent KDC must not hold up who has good ones
-            threading.Thread(target=self._renew_behind, name="tickets", daemon=True).start()
+        age, tickets = self._age(), self._tickets
+        if age >= self._ended_after:
+            self._renew(tickets, age)
+        elif age >= self._renewed_after:  # a silent KDC must not hold up who has good ones
+            self._renewed_after = age + 60.0
+            work = (tickets, age)
+            threading.Thread(target=self._renew, args=work, name="tickets", daemon=True).start()
         assert self._tickets is not None
         return self._tickets
 
-    def _renew_behind(self) -> None:
-        if self._lock.acquire(blocking=False):  # else another one does it
+    def _age(self) -> float:
+        """Return the seconds since the tickets came, by the clock that says more, if one is set."""
+        wall, steady = self._fetched_at
+        return max(time.time() - wall, time.monotonic() - steady)
+
+    def _renew(self, old: gss.Credentials | None, age: float) -> None:
+        with self._lock:
+            if self._tickets is not old:
+                return  # another one has done it
             try:
-                self._renew()
-            finally:
-                self._lock.release()
-
-    def _renew(self) -> None:
-        if time.monotonic() < self._renewed_at:
-            return
-        try:
-            if self.principal is None or self.keytab is None:
-                fresh = gss.Credentials.of_person()
-                self.principal = fresh.principal
-            else:
-                fresh = gss.Credentials.of_keytab(self.principal, self.keytab)
-        except gss.GssError as failure:
-            if self._tickets is None:
+                fresh = self._fetch(age)
+            except gss.GssError as failure:
                 advice = f"check {self.keytab} and the KDC" if self.keytab else "run kinit"
-                raise SaslFailure(f"no Kerberos tickets: {failure}; {advice}") from failure
-            import structlog  # here: a command that asks one question loads it for nothing
+                why = f"{failure}; {advice}"
+                if age >= self._ended_after:
+                    raise SaslFailure(f"no Kerberos tickets: {why}") from failure
+                import structlog  # here: a command that asks one question loads it for nothing
 
-            structlog.get_logger().warning(
-                "kerberos.not_renewed", principal=self.principal, because=str(failure)
-            )
-            self._renewed_at = time.monotonic() + 60.0
-            return
-        self._tickets, now = fresh, time.monotonic()
-        self._renewed_at, self._ended_at = now + RENEWED_AT * fresh.seconds, now + fresh.seconds
+                log = structlog.get_logger()
+                log.warning("kerberos.not_renewed", principal=self.principal, because=why)
+                return
+            self._tickets, self._fetched_at = fresh, (time.time(), time.monotonic())
+            self._renewed_after, self._ended_after = RENEWED_AT * fresh.seconds, fresh.seconds
+
+    def _fetch(self, age: float) -> gss.Credentials:
+        if self.principal is None or self.keytab is None:
+            fresh = gss.Credentials.of_person()
+            self.principal = fresh.principal
+        else:
+            fresh = gss.Credentials.of_keytab(self.principal, self.keytab)
+        if age + fresh.seconds <= self._ended_after + 1:  # in whole seconds
+            raise gss.GssError("no new ones came")  # the library keeps the old ones then
+        return fresh
 
     def initiator(self, role: Role | None, host: str, server: str) -> KerberosInitiator:
         """Return our side towards a server that says it is ``server`` (service/host).

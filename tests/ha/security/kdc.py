@@ -36,6 +36,7 @@ _KRB5: Final = """\
  dns_lookup_realm = false
  udp_preference_limit = 1
  ticket_lifetime = {ticket_lifetime}
+ clockskew = {clock_skew_seconds}
  forwardable = true
 [realms]
  {realm} = {{
@@ -53,7 +54,7 @@ _KDC: Final = """\
   database_name = {folder}/principal
   key_stash_file = {folder}/stash
   acl_file = {folder}/kadm5.acl
-  max_life = 2h
+  max_life = {ticket_lifetime}
   supported_enctypes = aes256-cts-hmac-sha1-96:normal aes128-cts-hmac-sha1-96:normal
  }}
 [logging]
@@ -83,6 +84,11 @@ class Kdc:
             *(f"ktadd -k {self.keytab(name)} {name}" for name in names),
         )
 
+    def make_short(self, *names: str, seconds: int) -> None:
+        """Make principals whose tickets are good for that time."""
+        self.make(*names)
+        self._admin(*(f'modprinc -maxlife "{seconds} seconds" {name}' for name in names))
+
     def make_in(self, keytab: Path, *names: str) -> None:
         """Make principals whose keys lie in one file; those that there are keep theirs."""
         if not keytab.exists():
@@ -97,6 +103,14 @@ class Kdc:
         new = path.with_suffix(".new")
         self._admin(f"ktadd -k {new} {name}")
         new.rename(path)
+
+    def add_keys(self, keytab: Path, *names: str) -> None:
+        """Give principals new keys, in their file with the old ones: the first half of a roll."""
+        self._admin(*(f"ktadd -k {keytab} {name}" for name in names))
+
+    def drop_old_keys(self, keytab: Path, *names: str) -> None:
+        """Leave only the newest keys of principals in their file: the second half."""
+        self._admin(*(f"ktremove -k {keytab} {name} old" for name in names))
 
     def kinit(self, name: str) -> Path:
         """Fetch a person's ticket; return the file of the ticket cache."""
@@ -123,10 +137,16 @@ class Kdc:
 
 
 @contextmanager
-def running_kdc(folder: Path, *, ticket_lifetime: str = "1h") -> Iterator[Kdc]:
+def running_kdc(
+    folder: Path, *, ticket_lifetime: str = "1h", clock_skew_seconds: int = 300
+) -> Iterator[Kdc]:
+    """Run a KDC whose tickets end after that time; servers take them for the skew after it."""
     folder.mkdir(parents=True, exist_ok=True)
     (port,) = free_ports(1)
-    words = {"realm": REALM, "folder": folder, "port": port, "ticket_lifetime": ticket_lifetime}
+    words = {
+        "realm": REALM, "folder": folder, "port": port, "ticket_lifetime": ticket_lifetime,
+        "clock_skew_seconds": clock_skew_seconds,
+    }  # fmt: skip
     (folder / "krb5.conf").write_text(_KRB5.format(**words))
     (folder / "kdc.conf").write_text(_KDC.format(**words))
     environment = {
@@ -153,7 +173,7 @@ def silent_kdc(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Callable[[],
     """Have a KDC that takes questions and answers none, until what is yielded is called."""
     with socket.create_server(("127.0.0.1", 0)) as listener, patch.context() as ours:
         port = listener.getsockname()[1]
-        words = {"realm": REALM, "port": port, "ticket_lifetime": "1h"}
+        words = {"realm": REALM, "port": port, "ticket_lifetime": "1h", "clock_skew_seconds": 300}
         (folder / "silent.conf").write_text(_KRB5.format(**words))
         ours.setenv("KRB5_CONFIG", str(folder / "silent.conf"))
         yield listener.close
