@@ -72,6 +72,7 @@ CAPACITY = Gauge(
 )
 NO_USE: Final = Use()
 _WHO: Final = ("datanode", "host")
+_SIZES: Final = ("capacity", "used", "remaining")
 MOST_DATANODES: Final = 100
 """The most DataNodes that are shown one by one: the page is written while the event loop waits."""
 EACH_STATE = Gauge("nnha_each_datanode_state", "1 for the state of a DataNode", [*_WHO, "state"])
@@ -126,9 +127,8 @@ def measure(cluster: Cluster, liveness: LivenessRules, now: float) -> None:
     CACHE_ROOM.labels("used").set(sum(node.cache.used for node in alive))
     FAILED_VOLUMES.set(sum(node.failed_volumes for node in alive))
     room = cluster.room()
-    CAPACITY.labels("capacity").set(room.capacity)
-    CAPACITY.labels("used").set(room.used)
-    CAPACITY.labels("remaining").set(room.remaining)
+    for what in _SIZES:
+        CAPACITY.labels(what).set(getattr(room, what))
     _measure_each(cluster, liveness, now)
     SAFE_MODE.set(cluster.safe_mode.is_on())
     SAFE_BLOCKS.set(blocks.map.safe_counts()[1])
@@ -148,10 +148,9 @@ def _measure_each(cluster: Cluster, liveness: LivenessRules, now: float) -> None
             EACH_STATE.labels(*who, state).set(state == found)
         EACH_CONTACT.labels(*who).set(max(0.0, now - node.last_heard))
         EACH_BLOCKS.labels(*who).set(replicas_on(node))
-        rooms = [storage.room for storage in node.storages.values()]
-        EACH_BYTES.labels(*who, "capacity").set(sum(room.capacity for room in rooms))
-        EACH_BYTES.labels(*who, "used").set(sum(room.used for room in rooms))
-        EACH_BYTES.labels(*who, "remaining").set(sum(room.remaining for room in rooms))
+        room = node.room()
+        for what in _SIZES:
+            EACH_BYTES.labels(*who, what).set(getattr(room, what))
 
 
 def measure_limits(cluster: Cluster, namespace: Namespace) -> None:

@@ -15,7 +15,7 @@ from namenode_sim.blocks.safemode import counts_of
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanodes import storage_policies
 from namenode_sim.datanodes.membership.host_lists import ALL_HOSTS
-from namenode_sim.datanodes.model import AdminState, Draw, Node, NodeStorage, Room
+from namenode_sim.datanodes.model import AdminState, Draw, Node, NodeStorage, Room, total
 from namenode_sim.datanodes.placement import PlacementRules
 from namenode_sim.datanodes.storage_policies import policy_of
 from namenode_sim.namespace.caching import CacheFigures
@@ -125,16 +125,11 @@ class Cluster:
 
     def room(self) -> Room:
         """Return the sizes of the live DataNodes in service, in bytes (DatanodeStats.add)."""
-        rooms = [
+        return total(
             storage.room
             for node in self.nodes.values()
             if node.alive and node.admin is AdminState.NORMAL
             for storage in node.storages.values()
-        ]
-        return Room(
-            capacity=sum(room.capacity for room in rooms),
-            used=sum(room.used for room in rooms),
-            remaining=sum(room.remaining for room in rooms),
         )
 
     def recheck(self, node: Node) -> None:

@@ -4,8 +4,9 @@ See docs/reference/datanodes.md#nodes.
 """
 
 from collections import deque
+from collections.abc import Iterable
 from enum import Enum, IntEnum
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from ha.record import dataclass, field
 from journal.model import TxId
@@ -89,15 +90,18 @@ class DatanodeId:
         return f"{self.ip}:{self.transfer_port}"
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
-    """Sizes of a storage, in bytes, as its DataNode reported them last."""
+class Room(NamedTuple):
+    """Sizes of a storage, in bytes, as its DataNode reported them last; or the sums of several."""
 
     capacity: int = 0
     used: int = 0
     remaining: int = 0
     pool_used: int = 0
     non_dfs_used: int = 0
+
+
+def total(rooms: Iterable[Room]) -> Room:
+    return Room(*map(sum, zip(*rooms, strict=True)))
 
 
 @dataclass(slots=True, eq=False)
@@ -259,6 +263,10 @@ class Node:
             for storage in self.storages.values()
             if storage.state is not StorageState.FAILED
         )
+
+    def room(self) -> Room:
+        """Return the sizes of all its storages together, in bytes."""
+        return total(storage.room for storage in self.storages.values())
 
     @property
     def is_retired(self) -> bool:

@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import astuple
 from typing import Final
 
 from namenode_sim.blocks.needed import Priority
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.files_summary import SERVICE, replicas_on
 from namenode_sim.datanodes.liveness import LivenessRules
-from namenode_sim.datanodes.model import AdminState, Node, Room, StorageState
+from namenode_sim.datanodes.model import AdminState, Node, Room, StorageState, total
 
 Attributes = dict[str, object]
 _NOT_OF_STATE: Final = frozenset((
@@ -25,7 +24,7 @@ def block_beans(
     cluster: Cluster, liveness: LivenessRules, pending: int, now: float
 ) -> Mapping[str, Attributes]:
     """Return attributes by the bean's name; blocks of ``pending`` copies are on their way."""
-    nodes, total = list(cluster.nodes.values()), cluster.room()
+    nodes, room = list(cluster.nodes.values()), cluster.room()
     counts, alive = _counts(cluster, pending), [node for node in nodes if node.alive]
     stale = sum(liveness.is_stale(node, now) for node in alive)
 
@@ -43,9 +42,9 @@ def block_beans(
 
     state = "safeMode" if cluster.safe_mode.is_on() else "Operational"
     info = {
-        "Total": total.capacity, "Used": total.used, "Free": total.remaining,
-        "PercentUsed": _percent(total.used, total.capacity),
-        "PercentRemaining": _percent(total.remaining, total.capacity),
+        "Total": room.capacity, "Used": room.used, "Free": room.remaining,
+        "PercentUsed": _percent(room.used, room.capacity),
+        "PercentRemaining": _percent(room.remaining, room.capacity),
         "CacheCapacity": sum(node.cache.capacity for node in alive),
         "CacheUsed": sum(node.cache.used for node in alive), "TotalBlocks": counts["BlocksTotal"],
         "NumberOfMissingBlocks": counts["MissingBlocks"],
@@ -65,7 +64,7 @@ def block_beans(
 
 
 def _counts(cluster: Cluster, pending: int) -> Attributes:
-    nodes, blocks, total = cluster.nodes.values(), cluster.blocks, cluster.room()
+    nodes, blocks, room = cluster.nodes.values(), cluster.blocks, cluster.room()
     alive = [node for node in nodes if node.alive]
     lacking, namespace = len(blocks.needed), cluster.namespace
 
@@ -73,8 +72,8 @@ def _counts(cluster: Cluster, pending: int) -> Attributes:
         return sum(node.alive is alive and node.admin is state for node in nodes)
 
     return {
-        "CapacityTotal": total.capacity, "CapacityUsed": total.used,
-        "CapacityRemaining": total.remaining,
+        "CapacityTotal": room.capacity, "CapacityUsed": room.used,
+        "CapacityRemaining": room.remaining,
         "TotalLoad": sum(node.transceivers for node in alive),
         "BlocksTotal": blocks.map.block_count(),
         "FilesTotal": 0 if namespace is None else len(namespace.tree.inodes),
@@ -106,7 +105,7 @@ def _state(node: Node, now: float) -> Attributes:
 
 
 def _live(node: Node) -> Attributes:
-    room = _sum(storage.room for storage in node.storages.values())
+    room = node.room()
     return {
         "infoAddr": f"{node.id.ip}:{node.id.info_port}", "usedSpace": room.used,
         "used": room.used, "capacity": room.capacity, "remaining": room.remaining,
@@ -117,11 +116,6 @@ def _live(node: Node) -> Attributes:
     }  # fmt: skip
 
 
-def _sum(rooms: Iterable[Room]) -> Room:
-    columns = zip(*(astuple(room) for room in rooms), strict=True)
-    return Room(*map(sum, columns))
-
-
 def _by_type(alive: Iterable[Node]) -> Iterable[Attributes]:
     """Yield the sizes of the storages that work, by type, on DataNodes in service."""
     found: dict[str, list[tuple[str, Room]]] = {}
@@ -130,11 +124,11 @@ def _by_type(alive: Iterable[Node]) -> Iterable[Attributes]:
             if node.admin is AdminState.NORMAL and storage.state is not StorageState.FAILED:
                 found.setdefault(storage.type.name, []).append((node.id.uuid, storage.room))
     for name, rows in sorted(found.items()):
-        total = _sum(room for _, room in rows)
+        room = total(room for _, room in rows)
         value = {
-            "capacityTotal": total.capacity, "capacityUsed": total.used,
-            "capacityRemaining": total.remaining, "capacityNonDfsUsed": total.non_dfs_used,
-            "blockPoolUsed": total.pool_used, "nodesInService": len({uuid for uuid, _ in rows}),
+            "capacityTotal": room.capacity, "capacityUsed": room.used,
+            "capacityRemaining": room.remaining, "capacityNonDfsUsed": room.non_dfs_used,
+            "blockPoolUsed": room.pool_used, "nodesInService": len({uuid for uuid, _ in rows}),
         }  # fmt: skip
         yield {"key": name, "value": value}
 

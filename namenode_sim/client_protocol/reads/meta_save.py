@@ -66,14 +66,8 @@ def _block(scene: Scene, slot: Slot) -> str:
 
 
 def _datanode(node: Node) -> str:
-    rooms = [storage.room for storage in node.storages.values()]
-    numbers = " ".join(
-        f"{name}: {sum(sizes)}"
-        for name, sizes in (
-            ("capacity", [room.capacity for room in rooms]),
-            ("used", [room.used for room in rooms]),
-            ("remaining", [room.remaining for room in rooms]),
-        )
+    room, state = node.room(), node.admin.name if node.alive else "DEAD"
+    return (
+        f"{node.id.transfer_address} {node.rack} {state} capacity: {room.capacity} "
+        f"used: {room.used} remaining: {room.remaining}"
     )
-    state = node.admin.name if node.alive else "DEAD"
-    return f"{node.id.transfer_address} {node.rack} {state} {numbers}"

@@ -7,6 +7,7 @@ import pytest
 
 from ha.rpc.errors import RemoteFault
 from hadoop.proto.hdfs_types_pb2 import AddBlockFlagProto
+from namenode_sim.datanodes.model import Room
 from tests.namenode_sim.client_protocol import datanodes_in_memory
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
 
@@ -99,7 +100,7 @@ async def test_favored_datanodes(favored: list[str], places: set[str]) -> None:
 async def test_a_storage_has_room_for_a_whole_block(remaining: int, *, fits: bool) -> None:
     served = datanodes_in_memory.with_datanodes(serve(), 1)
     (storage,) = served.cluster.nodes["d1"].storages.values()
-    storage.room = replace(storage.room, remaining=remaining)
+    storage.room = Room(remaining=remaining)
     await served.create("/f", blockSize=BLOCK_SIZE)
     if fits:
         await datanodes_in_memory.add_block(served, "/f")

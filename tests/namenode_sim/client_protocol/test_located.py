@@ -1,7 +1,6 @@
 """Where blocks are: which of them, at which replicas, in which order."""
 
 import time
-from dataclasses import astuple
 
 import pytest
 
@@ -192,7 +191,7 @@ async def test_a_datanodes_sizes_are_those_of_its_storages() -> None:
         storage.room = room
     found = info_of(node, 0.0, 0)
     sizes = (found.capacity, found.dfsUsed, found.remaining, found.blockPoolUsed)
-    assert (*sizes, found.nonDfsUsed) == tuple(map(sum, zip(*map(astuple, rooms), strict=True)))
+    assert (*sizes, found.nonDfsUsed) == tuple(map(sum, zip(*rooms, strict=True)))
 
 
 async def test_a_datanode_is_described() -> None:

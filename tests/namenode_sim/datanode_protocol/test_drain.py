@@ -14,7 +14,7 @@ from namenode_sim.datanode_protocol.keeper import KeeperRules
 from namenode_sim.datanodes.commands import Delete
 from namenode_sim.datanodes.damage import Damaged
 from namenode_sim.datanodes.draining import ASKED_AT_ONCE, DrainRules, undrained
-from namenode_sim.datanodes.model import DatanodeId
+from namenode_sim.datanodes.model import DatanodeId, Room
 from namenode_sim.datanodes.redundancy import note_hint
 from namenode_sim.edits import ops
 from namenode_sim.term.role import Role
@@ -197,7 +197,7 @@ async def with_a_doomed_replica(
     assert other.is_confirmed()
     # The other storage is the fuller one, so that its replica goes first.
     storage = other.node.storages["DS-o"]
-    storage.room = replace(storage.room, remaining=1)
+    storage.room = Room(remaining=1)
     REASONS[reason](here)
     await here.made.keeper.upkeep.look()
     return here, other
