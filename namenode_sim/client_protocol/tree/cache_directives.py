@@ -17,7 +17,7 @@ from namenode_sim.client_protocol.tree import cache_pools
 from namenode_sim.client_protocol.words.errors import invalid_request
 from namenode_sim.client_protocol.words.model import EditPlan, Scene
 from namenode_sim.client_protocol.words.paths import is_valid_name
-from namenode_sim.client_protocol.words.permissions import READ, WRITE
+from namenode_sim.client_protocol.words.permissions import READ
 from namenode_sim.edits import ops
 from namenode_sim.edits.values import CacheDirective
 from namenode_sim.namespace.caching import (
@@ -38,15 +38,15 @@ def add(scene: Scene, request: calls.AddCacheDirectiveRequestProto) -> EditPlan:
     info = request.info
     if not info.HasField("pool"):
         raise invalid_request("No pool specified.")
-    pool = cache_pools.found(scene, info.pool)
-    cache_pools.check_access(scene.caller, pool, WRITE)
+    pool = cache_pools.writable(scene, info.pool)
     if not info.HasField("path"):
         raise invalid_request("No path specified.")
     replication = info.replication if info.HasField("replication") else pool.default_replication
     path, replication = _checked_path(info.path), _checked_replication(replication)
     number = scene.namespace.cache.next_directive_id
     expiration = _expiration(scene, info, pool)
-    _check_limit(scene, path, replication, pool, request.cacheFlags)
+    if not request.cacheFlags & _FORCE:
+        cache_pools.check_limit(scene, pool, path, replication)
     directive = CacheDirective(number, path, replication, pool.name, expiration)
     return EditPlan(
         (ops.AddCacheDirective(directive, scene.caller.rpc),),
@@ -69,17 +69,14 @@ def modify(scene: Scene, request: calls.ModifyCacheDirectiveRequestProto) -> Edi
     if not info.HasField("id"):
         raise invalid_request("Must supply an ID.")
     old = _by_id(scene, info.id)
-    source = cache_pools.found(scene, old.pool)
-    cache_pools.check_access(scene.caller, source, WRITE)
+    source = cache_pools.writable(scene, old.pool)
     path = _checked_path(info.path) if info.HasField("path") else None
     replication = None
     if info.HasField("replication"):
         replication = _checked_replication(info.replication)
-    pool = cache_pools.found(scene, info.pool) if info.HasField("pool") else source
-    if pool is not source:
-        cache_pools.check_access(scene.caller, pool, WRITE)
-        after = path or old.path, replication or old.replication
-        _check_limit(scene, *after, pool, request.cacheFlags)
+    pool = cache_pools.writable(scene, info.pool) if info.HasField("pool") else source
+    if pool is not source and not request.cacheFlags & _FORCE:
+        cache_pools.check_limit(scene, pool, path or old.path, replication or old.replication)
     expiration = None
     if info.HasField("expiration"):
         expiration = _expiration(scene, info, pool)
@@ -94,8 +91,7 @@ def modify(scene: Scene, request: calls.ModifyCacheDirectiveRequestProto) -> Edi
 
 def remove(scene: Scene, request: calls.RemoveCacheDirectiveRequestProto) -> EditPlan:
     directive = _by_id(scene, request.id)
-    pool = cache_pools.found(scene, directive.pool)
-    cache_pools.check_access(scene.caller, pool, WRITE)
+    cache_pools.writable(scene, directive.pool)
     op = ops.RemoveCacheDirective(directive.id, scene.caller.rpc)
     return EditPlan((op,), calls.RemoveCacheDirectiveResponseProto)
 
@@ -170,12 +166,6 @@ def _checked_replication(replication: int) -> int:
     if short <= 0:
         raise invalid_request(f"Invalid replication factor {short} <= 0")
     return short
-
-
-def _check_limit(scene: Scene, path: str, replication: int, pool: KnownPool, flags: int) -> None:
-    refusal = cache_pools.over_limit(scene, pool, path, replication)
-    if refusal is not None and not flags & _FORCE:
-        raise refusal
 
 
 def _expiration(scene: Scene, info: CacheDirectiveInfoProto, pool: KnownPool) -> int:

@@ -8,10 +8,10 @@ from typing import Final
 
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import CachePoolEntryProto, CachePoolInfoProto, CachePoolStatsProto
-from namenode_sim.client_protocol.words.errors import FsError, denied, invalid_request, io_error
+from namenode_sim.client_protocol.words.errors import denied, invalid_request, io_error
 from namenode_sim.client_protocol.words.model import Caller, EditPlan, Scene
 from namenode_sim.client_protocol.words.new_inodes import MODE_BITS
-from namenode_sim.client_protocol.words.permissions import ACTIONS, READ, check_superuser
+from namenode_sim.client_protocol.words.permissions import READ, WRITE, check_superuser
 from namenode_sim.edits import ops
 from namenode_sim.edits.values import CachePool
 from namenode_sim.namespace.caching import (
@@ -45,21 +45,18 @@ def may(caller: Caller, pool: KnownPool, access: int) -> bool:
     return bits & access == access
 
 
-def check_access(caller: Caller, pool: KnownPool, access: int) -> None:
-    if not may(caller, pool, access):
-        raise denied(
-            f"Permission denied while accessing pool {pool.name}: user {caller.user} does not have "
-            f"{ACTIONS[access]} permissions."
-        )
-
-
-def found(scene: Scene, name: str) -> KnownPool:
-    """Return the pool of a directive; raise FsError."""
+def writable(scene: Scene, name: str) -> KnownPool:
+    """Return the pool of a directive that the caller changes; raise FsError."""
     if not name:
         raise invalid_request("Invalid empty pool name.")
     pool = pools_of(scene.namespace).get(name)
     if pool is None:
         raise invalid_request(f"Unknown pool {name}")
+    if not may(scene.caller, pool, WRITE):
+        raise denied(
+            f"Permission denied while accessing pool {name}: user {scene.caller.user} does not "
+            "have WRITE permissions."
+        )
     return pool
 
 
@@ -189,15 +186,14 @@ def _check_name(name: str) -> None:
         raise io_error("invalid empty cache pool name")
 
 
-def over_limit(scene: Scene, pool: KnownPool, path: str, replication: int) -> FsError | None:
-    """Return the refusal of a directive that would want more than is left of its pool's limit."""
+def check_limit(scene: Scene, pool: KnownPool, path: str, replication: int) -> None:
+    """Refuse a directive that would want more than is left of its pool's limit."""
     if pool.limit == UNLIMITED:
-        return None  # without a look at what is needed
+        return  # without a look at what is needed
     need = need_of(scene, path, replication).bytes_needed
     left = pool.limit - statistics_of_pools(scene)[pool.name].bytes_needed
-    if need <= left:
-        return None
-    return invalid_request(
-        f"Caching path {path} of size {need // replication} bytes at replication {replication} "
-        f"would exceed pool {pool.name}'s remaining capacity of {left} bytes."
-    )
+    if need > left:
+        raise invalid_request(
+            f"Caching path {path} of size {need // replication} bytes at replication {replication} "
+            f"would exceed pool {pool.name}'s remaining capacity of {left} bytes."
+        )
