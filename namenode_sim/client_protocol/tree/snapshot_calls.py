@@ -13,6 +13,7 @@ from namenode_sim.namespace.inode import INodeDirectory, full_path, signed_order
 from namenode_sim.namespace.retry_cache import SnapshotTaken
 from namenode_sim.namespace.snapshots.snapshots import DELETED_MARK
 from namenode_sim.namespace.state import Snapshot
+from namenode_sim.namespace.usage import above
 
 SNAPSHOT_TIME_LAYOUT = -66
 """Since then edits about snapshots contain their time."""
@@ -32,6 +33,14 @@ def _time(scene: Scene) -> int | None:
     return scene.now_ms if scene.layout <= SNAPSHOT_TIME_LAYOUT else None
 
 
+def _find_owned(scene: Scene, path: str) -> paths.Route:
+    """Return the route of a path that the caller owns, where permissions are switched on."""
+    route = find(scene, path)
+    if scene.settings.permissions_enabled:
+        permissions.check_owner(scene.caller, route)
+    return route
+
+
 def _snapshots(scene: Scene, route: paths.Route) -> list[Snapshot]:
     """Return a directory's snapshots if it may have some (SnapshotManager.getSnapshottableRoot)."""
     directory = paths.as_directory(route)
@@ -49,21 +58,14 @@ def allow(scene: Scene, request: calls.AllowSnapshotRequestProto) -> EditPlan:
     for number in scene.namespace.snapshots.snapshottable:
         other = scene.namespace.tree.inodes[number]
         assert isinstance(other, INodeDirectory)
-        above, below = _is_above(other, directory), _is_above(directory, other)
-        if above or below:
+        is_ancestor = other in above(directory.parent)
+        if is_ancestor or directory in above(other.parent):
             raise errors.snapshot_error(
                 f"Nested snapshottable directories not allowed: path={route.path}, the "
-                f"{'ancestor' if above else 'subdirectory'} {full_path(other)} is already a "
+                f"{'ancestor' if is_ancestor else 'subdirectory'} {full_path(other)} is already a "
                 "snapshottable directory."
             )
     return EditPlan((ops.AllowSnapshot(route.path),), calls.AllowSnapshotResponseProto)
-
-
-def _is_above(above: INodeDirectory, node: INodeDirectory) -> bool:
-    step = node.parent
-    while step is not None and step is not above:
-        step = step.parent
-    return step is above
 
 
 def disallow(scene: Scene, request: calls.DisallowSnapshotRequestProto) -> EditPlan:
@@ -81,9 +83,7 @@ def disallow(scene: Scene, request: calls.DisallowSnapshotRequestProto) -> EditP
 def create(scene: Scene, request: calls.CreateSnapshotRequestProto) -> EditPlan:
     """Take a snapshot; without a name it gets one from the time, in UTC."""
     paths.check_length("createSnapshot", request.snapshotRoot)
-    route = find(scene, request.snapshotRoot)
-    if scene.settings.permissions_enabled:
-        permissions.check_owner(scene.caller, route)
+    route = _find_owned(scene, request.snapshotRoot)
     name = request.snapshotName
     if not name:
         now = datetime.fromtimestamp(scene.now_ms / 1000, UTC)
@@ -136,9 +136,7 @@ def _check_room(scene: Scene, taken: int) -> None:
 def delete(scene: Scene, request: calls.DeleteSnapshotRequestProto) -> EditPlan:
     if not request.snapshotName:
         raise errors.io_error("The snapshot name is null or empty.")
-    route = find(scene, request.snapshotRoot)
-    if scene.settings.permissions_enabled:
-        permissions.check_owner(scene.caller, route)
+    route = _find_owned(scene, request.snapshotRoot)
     name = request.snapshotName
     if all(snapshot.name != name for snapshot in _snapshots(scene, route)):
         raise errors.snapshot_error(
@@ -151,9 +149,7 @@ def delete(scene: Scene, request: calls.DeleteSnapshotRequestProto) -> EditPlan:
 def rename(scene: Scene, request: calls.RenameSnapshotRequestProto) -> EditPlan:
     if not request.snapshotNewName:
         raise errors.io_error("The new snapshot name is null or empty.")
-    route = find(scene, request.snapshotRoot)
-    if scene.settings.permissions_enabled:
-        permissions.check_owner(scene.caller, route)
+    route = _find_owned(scene, request.snapshotRoot)
     old, new = request.snapshotOldName, request.snapshotNewName
     _check_name(scene, new, route.path)
     names = {snapshot.name for snapshot in _snapshots(scene, route)}
@@ -179,15 +175,15 @@ def get_snapshottable_dir_listing(
         directory = scene.namespace.tree.inodes[number]
         assert isinstance(directory, INodeDirectory)
         if scene.caller.is_super or directory.user == scene.caller.user:
-            above = full_path(directory.parent).encode() if directory.parent is not None else b""
-            found.append((above, directory))
+            parent = full_path(directory.parent).encode() if directory.parent is not None else b""
+            found.append((parent, directory))
     found.sort(key=lambda one: (signed_order(one[0]), signed_order(one[1].name)))
-    for above, directory in found:
+    for parent, directory in found:
         answer.snapshottableDirList.snapshottableDirListing.add(
             dirStatus=_plain(status_of(scene.namespace, directory, directory.name)),
             snapshot_quota=SNAPSHOT_QUOTA,
             snapshot_number=len(snapshottable[directory.id]),
-            parent_fullpath=above,
+            parent_fullpath=parent,
         )
     return answer
 

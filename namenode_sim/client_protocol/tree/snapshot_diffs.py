@@ -19,6 +19,7 @@ from namenode_sim.namespace.inode import INodeDirectory, full_path, signed_order
 from namenode_sim.namespace.snapshots.difference import Changed, Path, Span, is_moved
 from namenode_sim.namespace.snapshots.diffs import CURRENT, inode_of
 from namenode_sim.namespace.snapshots.view import look
+from namenode_sim.namespace.usage import above
 
 PAUSE_NODES: Final = 500
 """Others are served after each such number of inodes."""
@@ -227,11 +228,9 @@ def _check_there(scene: Scene, request: Request) -> None:
 
 def _snapshottable_above(scene: Scene, path: str, top: INodeDirectory) -> INodeDirectory:
     """Return the snapshottable directory that a directory is, or is in."""
-    step: INodeDirectory | None = top
-    while step is not None:
+    for step in above(top):
         if step.id in scene.namespace.snapshots.snapshottable:
             return step
-        step = step.parent
     raise errors.snapshot_error(
         f"The path {path} is neither snapshottable nor under a snapshot root!"
     )

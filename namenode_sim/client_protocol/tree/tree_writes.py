@@ -11,7 +11,7 @@ from namenode_sim.edits.values import RenameOption
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeSymlink, full_path
 from namenode_sim.namespace.paths import old_rename_target
 from namenode_sim.namespace.snapshots.held import use_below
-from namenode_sim.namespace.usage import effective_policy_id
+from namenode_sim.namespace.usage import above, effective_policy_id
 
 _RESERVED = (b".reserved",)
 
@@ -70,16 +70,14 @@ def check_no_snapshots(scene: Scene, node: INode) -> None:
             )
 
 
-def _snapshottable_in(scene: Scene, node: INode) -> list[INode]:
-    found: list[INode] = []
-    for number in scene.namespace.snapshots.snapshottable:
-        directory = scene.namespace.tree.inodes[number]
-        step: INode | None = directory
-        while step is not None and step is not node:
-            step = step.parent
-        if step is node:
-            found.append(directory)
-    return found
+def _snapshottable_in(scene: Scene, node: INode) -> list[INodeDirectory]:
+    inodes = scene.namespace.tree.inodes
+    directories = [inodes[number] for number in scene.namespace.snapshots.snapshottable]
+    return [
+        directory
+        for directory in directories
+        if isinstance(directory, INodeDirectory) and any(step is node for step in above(directory))
+    ]
 
 
 def _check_nesting(scene: Scene, source: paths.Route, parent: INodeDirectory) -> None:
@@ -88,10 +86,7 @@ def _check_nesting(scene: Scene, source: paths.Route, parent: INodeDirectory) ->
     Hadoop's root always counts as snapshottable, if something is to be moved right below it.
     """
     snapshottable = scene.namespace.snapshots.snapshottable
-    step: INodeDirectory | None = parent
-    while step is not None and step.id not in snapshottable:
-        step = step.parent
-    if step is not None or parent.parent is None:
+    if parent.parent is None or any(step.id in snapshottable for step in above(parent)):
         raise errors.snapshot_error(
             f"Unable to rename because {source.path} has snapshottable descendant directories and "
             f"{full_path(parent)} is a descent of a snapshottable directory, and HDFS does not "
