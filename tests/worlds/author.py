@@ -83,11 +83,10 @@ class Author:
         parent, _ = self.namespace.tree.parent_of(path)
         assert parent is not None
         given = self.permission()
-        inherited = inherit(parent.acl, given.mode, None, directory=directory)
-        acl = inherited.acl
+        mode, acl = inherit(parent.acl, given.mode, None, directory=directory)
         if self.random.random() < 0.2:
             acl = self.acl(default=directory)
-        return values.Permission(given.user, given.group, inherited.mode), acl
+        return values.Permission(given.user, given.group, mode), acl
 
     def block(self, *, striped: bool) -> values.Block:
         """Give out a new block as a NameNode does."""

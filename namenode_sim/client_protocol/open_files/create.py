@@ -1,5 +1,7 @@
 """create: a new file, open for its caller (FSDirWriteFileOp.startFile)."""
 
+from collections.abc import Iterator
+
 from hadoop.proto import client_namenode_pb2 as calls
 from namenode_sim.client_protocol.open_files import lease_recovery
 from namenode_sim.client_protocol.open_files.open_files import opened_before
@@ -34,7 +36,7 @@ def create(scene: Scene, request: calls.CreateRequestProto) -> EditPlan:
     else:
         directories = []
         _check_name_held(scene, route, above)
-    add = _add(scene, request, route, above, ids.next())
+    add = _add(scene, request, route, above, next(ids))
     scene.leases.renew(request.clientName, scene.now)
     return EditPlan(
         (*directories, add), lambda: _create_response(scene, scene.namespace.tree.file(add.path))
@@ -138,7 +140,7 @@ def check_replication(scene: Scene, replication: int, path: str, asker: str | No
 
 
 def _missing(
-    scene: Scene, ids: new_inodes.NewIds, route: paths.Route, above: INodeDirectory
+    scene: Scene, ids: Iterator[int], route: paths.Route, above: INodeDirectory
 ) -> list[Mkdir]:
     """Make the missing directories above a new file, with the mode of the last one there."""
     mode = new_inodes.passable(above.mode)
@@ -154,7 +156,8 @@ def _add(
     inode_id: int,
 ) -> Add:
     """Return the edit for the file, whose group and ACL come from the last directory there."""
-    inherited = new_inodes.inherited_by_file(scene, request, above.acl)
+    unmasked = new_inodes.unmasked(scene, request)
+    mode, acl = new_inodes.inherit(above.acl, request.masked.perm, unmasked, directory=False)
     return Add(
         inode_id=inode_id,
         path=route.path,
@@ -163,8 +166,8 @@ def _add(
         atime=scene.now_ms,
         block_size=request.blockSize,
         blocks=(),
-        permission=Permission(scene.caller.user, above.group, inherited.mode),
-        acl=inherited.acl,
+        permission=Permission(scene.caller.user, above.group, mode),
+        acl=acl,
         client_name=request.clientName,
         client_machine=scene.caller.host,
         overwrite=bool(request.createFlag & OVERWRITE),

@@ -2,11 +2,10 @@
 
 from namenode_sim.client_protocol.words.errors import lease_expired, not_found
 from namenode_sim.client_protocol.words.model import Scene
-from namenode_sim.client_protocol.words.new_inodes import described
 from namenode_sim.client_protocol.words.paths import Route, route_to
 from namenode_sim.client_protocol.words.permissions import find
 from namenode_sim.edits.ops import Close
-from namenode_sim.edits.values import Block
+from namenode_sim.edits.values import Block, Permission
 from namenode_sim.namespace.inode import INodeFile
 from namenode_sim.namespace.retry_cache import Opened
 from namenode_sim.namespace.snapshots.diffs import is_current
@@ -63,7 +62,7 @@ def close_edit(
         atime=file.atime,
         block_size=file.preferred_block_size,
         blocks=file.blocks if blocks is None else blocks,
-        permission=described(file),
+        permission=Permission(file.user, file.group, file.mode),
     )
 
 

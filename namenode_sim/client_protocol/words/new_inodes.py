@@ -1,5 +1,8 @@
 """What every new inode needs: its id, its mode and ACL, its missing parents, room in quotas."""
 
+from collections.abc import Iterator
+from itertools import count
+
 from ha.record import dataclass
 from hadoop.proto import client_namenode_pb2 as calls
 from namenode_sim.client_protocol.words import paths, quotas
@@ -17,41 +20,27 @@ MODE_BITS = 0o1777
 """The bits of a mode that HDFS knows (FsPermission.fromShort)."""
 
 
-@dataclass(slots=True)
-class NewIds:
-    """Inode ids for the edits of one plan, which are applied before the next plan is made."""
+def new_ids(scene: Scene) -> Iterator[int]:
+    """Return the inode ids after the last one given out.
 
-    last: int
-
-    def next(self) -> int:
-        self.last += 1
-        return self.last
-
-
-def new_ids(scene: Scene) -> NewIds:
-    """Return ids after the last one given out."""
-    return NewIds(scene.namespace.counters.last_inode_id)
-
-
-@dataclass(frozen=True, slots=True)
-class Inherited:
-    """A new inode's mode and logical ACL, as the edit records them."""
-
-    mode: int
-    acl: tuple[AclEntry, ...] = ()
+    They are for the edits of one plan, which are applied before the next plan is made.
+    """
+    return count(scene.namespace.counters.last_inode_id + 1)
 
 
 def inherit(
     parent_acl: tuple[AclEntry, ...] | None, mode: int, unmasked: int | None, *, directory: bool
-) -> Inherited:
-    """Apply the parent's default ACL (AclStorage.copyINodeDefaultAcl).
+) -> tuple[int, tuple[AclEntry, ...]]:
+    """Return a new inode's mode and logical ACL, as the edit records them.
+
+    They come from the parent's default ACL, if it has one (AclStorage.copyINodeDefaultAcl).
 
     With a default ACL the client's umask does not count: the mode it asked for before masking,
     ``unmasked``, is used where it is known.  Of a mode only the bits count that HDFS knows.
     """
     default = tuple(e for e in parent_acl or () if e.scope == AclScope.DEFAULT)
     if not default:
-        return Inherited(mode & MODE_BITS)
+        return mode & MODE_BITS, ()
     asked = mode if unmasked is None else unmasked
     minimal = len(default) == _MINIMAL
     access = tuple(
@@ -62,8 +51,8 @@ def inherit(
         access[0].permission << 6 | access[-2].permission << 3 | access[-1].permission
     )
     if directory:
-        return Inherited(mode, access + default)
-    return Inherited(mode, () if minimal else access)
+        return mode, access + default
+    return mode, () if minimal else access
 
 
 def unmasked(
@@ -73,13 +62,6 @@ def unmasked(
     if scene.settings.posix_acl_inheritance and request.HasField("unmasked"):
         return request.unmasked.perm
     return None
-
-
-def inherited_by_file(
-    scene: Scene, request: calls.CreateRequestProto, parent_acl: tuple[AclEntry, ...] | None
-) -> Inherited:
-    """Return the mode and ACL of a new file below a directory with that ACL."""
-    return inherit(parent_acl, request.masked.perm, unmasked(scene, request), directory=False)
 
 
 def _limit(entry: AclEntry, mode: int, *, minimal: bool) -> int:
@@ -103,13 +85,9 @@ class Modes:
     unmasked: int | None
     above: int
 
-    def at(self, *, last: bool) -> int:
-        """Return the mode for the last directory or for one above it."""
-        return self.last if last else self.above
-
 
 def make_directories(
-    scene: Scene, ids: NewIds, route: paths.Route, upto: int, modes: Modes
+    scene: Scene, ids: Iterator[int], route: paths.Route, upto: int, modes: Modes
 ) -> list[Mkdir]:
     """Return edits that create what is missing of a path's first ``upto`` names.
 
@@ -127,12 +105,12 @@ def make_directories(
     check_room(scene, above, len(route.names) - first)
     made: list[Mkdir] = []
     for index in range(first, upto):
-        mode = modes.at(last=index == len(route.names) - 1)
-        result = inherit(above.acl, mode, modes.unmasked, directory=True)
-        permission = Permission(scene.caller.user, above.group, result.mode)
+        asked = modes.last if index == len(route.names) - 1 else modes.above
+        mode, acl = inherit(above.acl, asked, modes.unmasked, directory=True)
+        permission = Permission(scene.caller.user, above.group, mode)
         path = route.prefix(index + 1)
         now = scene.now_ms
-        made.append(Mkdir(ids.next(), path, now, now, permission, acl=result.acl))
+        made.append(Mkdir(next(ids), path, now, now, permission, acl=acl))
     return made
 
 
@@ -151,8 +129,3 @@ def check_room(scene: Scene, directory: inode.INodeDirectory, added: int) -> Non
             f"limit={settings.max_directory_items} items={len(directory.children)}",
         )
     quotas.check(scene, directory, Use(added))
-
-
-def described(file: inode.INodeFile) -> Permission:
-    """Return a file's owner, group and mode, as its Close records them."""
-    return Permission(file.user, file.group, file.mode)
