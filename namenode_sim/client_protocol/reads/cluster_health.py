@@ -5,6 +5,7 @@ from typing import Final
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import hdfs_types_pb2 as types
 from namenode_sim.blocks.needed import Priority
+from namenode_sim.blocks.state import BlockState
 from namenode_sim.client_protocol.words.client_blocks import block_from_message, check_pool
 from namenode_sim.client_protocol.words.datanode_info import info_of
 from namenode_sim.client_protocol.words.errors import io_error
@@ -33,11 +34,7 @@ def get_fs_stats(scene: Scene, _: calls.GetFsStatusRequestProto) -> calls.GetFsS
         used=room.used,
         remaining=room.remaining,
         under_replicated=len(blocks.needed),
-        corrupt_blocks=blocks.map.corrupt_count(),
-        missing_blocks=blocks.needed.size(Priority.MISSING),
-        missing_repl_one_blocks=blocks.needed.missing_single(),
-        blocks_in_future=blocks.map.safe_counts()[2],
-        pending_deletion_blocks=len(blocks.invalidations),
+        **_counts(blocks),
     )
 
 
@@ -48,14 +45,21 @@ def get_fs_replicated_block_stats(
     blocks = scene.cluster.blocks
     return calls.GetFsReplicatedBlockStatsResponseProto(
         low_redundancy=len(blocks.needed),
-        corrupt_blocks=blocks.map.corrupt_count(),
-        missing_blocks=blocks.needed.size(Priority.MISSING),
-        missing_repl_one_blocks=blocks.needed.missing_single(),
-        blocks_in_future=blocks.map.safe_counts()[2],
-        pending_deletion_blocks=len(blocks.invalidations),
         highest_prio_low_redundancy_blocks=blocks.needed.size(Priority.HIGHEST),
         badly_distributed_blocks=blocks.needed.size(Priority.BADLY_DISTRIBUTED),
+        **_counts(blocks),
     )
+
+
+def _counts(blocks: BlockState) -> dict[str, int]:
+    """Return what both statistics say of blocks, by the names of their fields."""
+    return {
+        "corrupt_blocks": blocks.map.corrupt_count(),
+        "missing_blocks": blocks.needed.size(Priority.MISSING),
+        "missing_repl_one_blocks": blocks.needed.missing_single(),
+        "blocks_in_future": blocks.map.safe_counts()[2],
+        "pending_deletion_blocks": len(blocks.invalidations),
+    }
 
 
 def get_fs_ec_block_group_stats(
