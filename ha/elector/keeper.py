@@ -29,6 +29,7 @@ from ha.elector.zookeeper.settings import ZooKeeperSettings
 log = structlog.get_logger()
 
 T = TypeVar("T")
+Crashed = TypeVar("Crashed")
 Post = Callable[[events.Event], None]
 
 _ADVICE = {
@@ -158,7 +159,7 @@ class KazooKeeper:
                 self._close(action.session)
             case actions.CreateLock():
                 created = self._lock.create(session, action.data)
-                request = asyncio.ensure_future(_answer_of(created, _CRASHED))
+                request = asyncio.ensure_future(_answer_of(lambda: created, _CRASHED))
                 request.add_done_callback(partial(self._created, action))
             case actions.WatchLock():
                 look = session.look(self._settings.lock, watch=True)
@@ -166,8 +167,9 @@ class KazooKeeper:
             case actions.ReleaseLock():
                 self._release(session)
             case actions.ReadBreadcrumb():
+                reading = partial(self._terms.read, session)
                 crashed = _CRASHED, Term.UNKNOWN
-                read = asyncio.ensure_future(_answer_of(self._terms.read(session), crashed))
+                read = asyncio.ensure_future(_answer_of(reading, crashed))
                 read.add_done_callback(partial(self._read, action))
             case actions.WriteBreadcrumb():
                 self._write(session, action)
@@ -281,7 +283,8 @@ class KazooKeeper:
         self._post(events.LockGone(session) if deleted else events.LockChanged(session))
 
     def _release(self, session: Session) -> None:
-        release = asyncio.ensure_future(_answer_of(self._lock.give_up(session), _CRASHED))
+        giving_up = partial(self._lock.give_up, session)
+        release = asyncio.ensure_future(_answer_of(giving_up, _CRASHED))
         self._releases.add(release)
         release.add_done_callback(self._released)
 
@@ -357,13 +360,13 @@ class KazooKeeper:
             self._post(events.OutcomeUnknown(session, request))
 
 
-async def _answer_of(request: Awaitable[T], crashed: T) -> T:
+async def _answer_of(request: Callable[[], Awaitable[T]], crashed: Crashed) -> T | Crashed:
     """Return what a request of several steps ends in, ``crashed`` where its code fails.
 
     Otherwise the election would wait without end for an event that never comes.
     """
     try:
-        return await request
+        return await request()
     except Exception:
         log.exception("elector.request.crashed")
         return crashed
