@@ -157,7 +157,7 @@ def _with_room(
     ]
 
     def key(node: Node) -> tuple[bool, float]:
-        stale = is_stale(node, now, cluster.placement.stale_seconds)
+        stale = is_stale(node, now, cluster.stale_seconds)
         return stale, -(cluster.draw.random() ** (node.cache.capacity / node.cache.room()))
 
     return sorted(able, key=key)

@@ -16,8 +16,9 @@ from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanodes import storage_policies
 from namenode_sim.datanodes.membership.host_lists import ALL_HOSTS
 from namenode_sim.datanodes.model import AdminState, Draw, Node, NodeStorage, Room, total
-from namenode_sim.datanodes.placement import PlacementRules
+from namenode_sim.datanodes.placement import Choice, Wish, choose
 from namenode_sim.datanodes.storage_policies import policy_of
+from namenode_sim.datanodes.topology import STALE_SECONDS
 from namenode_sim.namespace.caching import CacheFigures
 from namenode_sim.namespace.namespace import Namespace
 
@@ -26,7 +27,7 @@ class Cluster:
     """``pool`` is the block pool's id; ``nodes`` are by uuid, dead ones included.
 
     ``term`` counts the changes of the role: work that was begun in another is not gone on with.
-    ``placement`` says when a DataNode is avoided.
+    After ``stale_seconds`` of silence a DataNode is avoided.
     ``safe_mode_stays``: an image is being saved, and the start's safe mode does not move on.
     ``hosts`` are the hosts files.
     ``hosts_known``: what the hosts files ask of the DataNodes is known; before that an active has
@@ -40,9 +41,9 @@ class Cluster:
 
     __slots__ = (
         "_by_number", "_namespace", "block_keys", "blocks", "cache", "draw", "hosts",
-        "hosts_known", "leaving", "nodes", "on_damage", "placement", "pool", "rack_of_host",
+        "hosts_known", "leaving", "nodes", "on_damage", "pool", "rack_of_host",
         "registered_by", "rules",
-        "safe_mode", "safe_mode_stays", "term", "tokens_asked", "tokens_may_end",
+        "safe_mode", "safe_mode_stays", "stale_seconds", "term", "tokens_asked", "tokens_may_end",
     )  # fmt: skip
 
     def __init__(
@@ -60,7 +61,7 @@ class Cluster:
         self.hosts = ALL_HOSTS
         self.leaving: set[str] = set()
         self.rack_of_host: Callable[[str], str | None] = lambda _: None
-        self.placement = PlacementRules()
+        self.stale_seconds = STALE_SECONDS
         self.registered_by = 0.0
         self.safe_mode_stays = False
         self.on_damage: Callable[[int, int, str], None] = lambda *_: None
@@ -113,6 +114,10 @@ class Cluster:
             if inode is None
             else policy_of(inode)
         )
+
+    def choose(self, wish: Wish, now: float) -> Choice:
+        """Choose places for replicas; fewer than are wished for where no more are fit."""
+        return choose(self.nodes.values(), wish, now, self.draw, self.stale_seconds)
 
     def set_admin(self, node: Node, state: AdminState) -> None:
         """Note whether a DataNode serves or leaves; its blocks are to be checked then."""

@@ -38,16 +38,6 @@ class NotTaken(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlacementRules:
-    """A DataNode that was silent for more than ``stale_seconds`` may be gone."""
-
-    stale_seconds: float = STALE_SECONDS
-
-
-DEFAULT_RULES = PlacementRules()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
     """What is asked for: ``count`` more replicas of ``size`` bytes at most.
 
@@ -96,10 +86,11 @@ class _Search:
     """One search; ``lenient`` ones take who is stale, busy, or the writer that is to be spared.
 
     ``nodes`` are those in service, ``transceivers`` the transfers that all of them are busy with.
+    A DataNode that was silent for more than ``stale_seconds`` may be gone.
     """
 
     wish: Wish
-    rules: PlacementRules
+    stale_seconds: float
     now: float
     draw: Draw
     nodes: list[Node]
@@ -116,10 +107,10 @@ class _Search:
 
 
 def choose(
-    nodes: Iterable[Node], wish: Wish, now: float, draw: Draw, rules: PlacementRules = DEFAULT_RULES
+    nodes: Iterable[Node], wish: Wish, now: float, draw: Draw, stale_seconds: float = STALE_SECONDS
 ) -> Choice:
     """Choose up to ``wish.count`` places; fewer where there are no more that are fit."""
-    search = _begin(list(nodes), wish, now, draw, rules)
+    search = _begin(list(nodes), wish, now, draw, stale_seconds)
     _fill(search)
     search.lenient = True
     _fill(search)
@@ -131,7 +122,7 @@ def choose(
     return Choice(_in_pipeline_order(search), reasons)
 
 
-def _begin(nodes: list[Node], wish: Wish, now: float, draw: Draw, rules: PlacementRules) -> _Search:
+def _begin(nodes: list[Node], wish: Wish, now: float, draw: Draw, stale_seconds: float) -> _Search:
     in_service = [node for node in nodes if is_in_service(node)]
     have = {node.id.uuid for node, _ in wish.chosen}
     others = sum(node.id.uuid not in have for node in in_service)
@@ -141,7 +132,7 @@ def _begin(nodes: list[Node], wish: Wish, now: float, draw: Draw, rules: Placeme
     most -= most == total
     return _Search(
         wish,
-        rules,
+        stale_seconds,
         now,
         draw,
         in_service,
@@ -225,7 +216,7 @@ def _take(search: _Search, node: Node, *, local: bool) -> bool:
 def _unfit(search: _Search, node: Node, *, local: bool) -> NotTaken | None:
     """Return what speaks against a DataNode, whatever its storages are."""
     if not search.lenient:
-        if is_stale(node, search.now, search.rules.stale_seconds):
+        if is_stale(node, search.now, search.stale_seconds):
             return NotTaken.STALE
         is_busy = node.transceivers * len(search.nodes) > _BUSY_TIMES_MEAN * search.transceivers
         if is_busy and not local:

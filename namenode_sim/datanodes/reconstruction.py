@@ -10,7 +10,7 @@ from namenode_sim.blocks.model import Slot, StorageNumber
 from namenode_sim.blocks.needed import Priority
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import AdminState, Node
-from namenode_sim.datanodes.placement import Place, Wish, choose
+from namenode_sim.datanodes.placement import Place, Wish
 from namenode_sim.datanodes.storage_policies import StoragePolicy
 
 MAX_STREAMS: Final = 2
@@ -140,7 +140,7 @@ def plan_copy(cluster: Cluster, missing: Missing, policy: StoragePolicy, now: fl
         excluded=_others(cluster, missing),
         copy=True,
     )
-    targets = choose(cluster.nodes.values(), wish, now, cluster.draw, cluster.placement).places
+    targets = cluster.choose(wish, now).places
     if not targets:
         return None
     if lacking <= 0 and targets[0][0].rack in {node.rack for node, _ in live}:

@@ -30,7 +30,6 @@ from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.draining import DrainRules
 from namenode_sim.datanodes.errors import BadHosts
 from namenode_sim.datanodes.liveness import LivenessRules, dead_after
-from namenode_sim.datanodes.placement import PlacementRules
 from namenode_sim.datanodes.redundancy_check import RedundancyRules
 from namenode_sim.datanodes.registry import NamespaceIds, RegistryRules
 from namenode_sim.datanodes.report_leases import LeaseRules
@@ -158,7 +157,7 @@ def live_changes(
     def use(found: Configuration) -> None:
         rules, settings = keeper_rules(found, info), client_settings(found)
         keeper.use_rules(rules)
-        keeper.cluster.placement = PlacementRules(stale_seconds=_stale_after(found))
+        keeper.cluster.stale_seconds = _stale_after(found)
         client_service.settings = settings
 
     changes = Reconfiguration(conf, LIVE_KEYS, use)
@@ -178,7 +177,7 @@ def cluster_of(
         extension_seconds=conf.get(keys.SAFE_EXTENSION),
     )
     cluster = Cluster(info.block_pool_id, blocks, random.Random(), rules)
-    cluster.placement = PlacementRules(stale_seconds=_stale_after(conf))
+    cluster.stale_seconds = _stale_after(conf)
     cluster.block_keys = _block_keys(conf, own_id)
     cluster.tokens_may_end = conf.get(keys_datanode.BLOCK_TOKENS) is None
     cluster.belong_to(namespace)

@@ -12,7 +12,7 @@ from hadoop.webhdfs.params import PREFIX
 from namenode_sim.client_protocol.words.errors import io_error
 from namenode_sim.client_protocol.words.model import Scene
 from namenode_sim.datanodes.model import AdminState, Node
-from namenode_sim.datanodes.placement import Wish, choose
+from namenode_sim.datanodes.placement import Wish
 from namenode_sim.datanodes.storage_policies import DEFAULT_POLICY_ID, POLICIES
 from namenode_sim.datanodes.topology import on_host
 from namenode_sim.webhdfs.answers import Asked
@@ -60,8 +60,7 @@ def to_write_to(asked: Asked, scene: Scene) -> Node:
         rack=None if local else scene.cluster.rack_of_host(host),
         excluded=frozenset(uuid for uuid, node in nodes.items() if avoided & _names(node)),
     )
-    rules = scene.cluster.placement
-    found = choose(nodes.values(), wish, scene.now, scene.cluster.draw, rules).places
+    found = scene.cluster.choose(wish, scene.now).places
     if not found:
         raise io_error(
             "Failed to find datanode, suggest to check cluster health. "

@@ -141,7 +141,7 @@ def _replica(
 ) -> ReplicaFacts:
     place = scene.cluster.place(number)
     why = "counts" if condition is Condition.LIVE else f"does not count: {condition}{more}"
-    silent = is_stale(place[0], scene.now, scene.cluster.placement.stale_seconds)
+    silent = is_stale(place[0], scene.now, scene.cluster.stale_seconds)
     if silent:
         why += f"; its DataNode was silent for {scene.now - place[0].last_heard:.0f} s"
     return ReplicaFacts(place, condition, silent, why, fate)

@@ -31,7 +31,7 @@ from namenode_sim.client_protocol.words.errors import FsError, io_error
 from namenode_sim.client_protocol.words.model import EditPlan, Scene, no_edits
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import Node
-from namenode_sim.datanodes.placement import Choice, Place, Wish, choose
+from namenode_sim.datanodes.placement import Choice, Place, Wish
 from namenode_sim.datanodes.storage_policies import policy_of
 from namenode_sim.datanodes.topology import on_host
 from namenode_sim.edits.ops import AddBlock, AllocateBlockId, SetGenstampV2
@@ -168,7 +168,7 @@ def _new_places(
         favored=_favored_nodes(cluster, request.favoredNodes),
         local_write=AddBlockFlagProto.NO_LOCAL_WRITE not in flags,
     )
-    choice = choose(cluster.nodes.values(), wish, scene.now, cluster.draw, cluster.placement)
+    choice = cluster.choose(wish, scene.now)
     if len(choice.places) < scene.settings.min_replication:
         raise _nowhere(scene, path, choice, len(wish.excluded))
     return choice.places

@@ -28,7 +28,7 @@ from namenode_sim.client_protocol.words.errors import (
 )
 from namenode_sim.client_protocol.words.model import EditPlan, Scene, no_edits
 from namenode_sim.client_protocol.words.paths import route_to
-from namenode_sim.datanodes.placement import Place, Wish, choose
+from namenode_sim.datanodes.placement import Place, Wish
 from namenode_sim.datanodes.storage_policies import policy_of
 from namenode_sim.edits.ops import SetGenstampV2, UpdateBlocks
 from namenode_sim.edits.values import Block
@@ -59,11 +59,8 @@ def get_additional_datanode(
         chosen=tuple(existing),
         excluded=uuids(request.excludes),
     )
-    cluster = scene.cluster
-    choice = choose(cluster.nodes.values(), wish, scene.now, cluster.draw, cluster.placement)
-    block = block_at(
-        scene, block_from_message(request.blk), -1, [*existing, *choice.places], Mode.COPY
-    )
+    places = [*existing, *scene.cluster.choose(wish, scene.now).places]
+    block = block_at(scene, block_from_message(request.blk), -1, places, Mode.COPY)
     return no_edits(calls.GetAdditionalDatanodeResponseProto(block=block))
 
 

@@ -157,7 +157,7 @@ def _by_distance(scene: Scene, places: Iterable[Place]) -> list[Place]:
     def key(place: Place) -> tuple[int, bool, int, float]:
         node, _ = place
         last = _LAST.get(node.admin, 0)
-        stale = is_stale(node, scene.now, cluster.placement.stale_seconds)
+        stale = is_stale(node, scene.now, cluster.stale_seconds)
         return last, stale, distance_from(local, rack, node), cluster.draw.random()
 
     return sorted(places, key=key)

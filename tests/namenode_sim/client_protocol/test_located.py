@@ -14,7 +14,6 @@ from namenode_sim.client_protocol.words.block_locations import block_at
 from namenode_sim.client_protocol.words.datanode_info import info_of
 from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.datanodes.model import Room
-from namenode_sim.datanodes.placement import PlacementRules
 from namenode_sim.edits.values import Block
 from tests.namenode_sim.client_protocol import datanodes_in_memory
 from tests.namenode_sim.client_protocol.namenode_in_memory import Fields, serve
@@ -211,13 +210,13 @@ async def test_a_datanode_is_described() -> None:
 async def test_how_long_a_datanode_may_be_silent_is_a_setting() -> None:
     served = datanodes_in_memory.with_datanodes(serve())
     await datanodes_in_memory.written(served, "/f", 10)
-    served.cluster.placement = PlacementRules(stale_seconds=1000.0)
+    served.cluster.stale_seconds = 1000.0
     served.cluster.nodes["d1"].last_heard = time.monotonic() - 100
     first = {
         names((await datanodes_in_memory.locations(served, "/f")).blocks[0])[0] for _ in range(50)
     }
     assert first == {"d1", "d2", "d3"}
-    served.cluster.placement = PlacementRules(stale_seconds=30.0)
+    served.cluster.stale_seconds = 30.0
     for _ in range(20):
         assert names((await datanodes_in_memory.locations(served, "/f")).blocks[0])[-1] == "d1"
 

@@ -11,8 +11,9 @@ import pytest
 from namenode_sim.blocks.state import BlockState
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import Node, Room, StorageState, StorageType
-from namenode_sim.datanodes.placement import Choice, NotTaken, PlacementRules, Wish, choose
+from namenode_sim.datanodes.placement import Choice, NotTaken, Wish, choose
 from namenode_sim.datanodes.storage_policies import BY_NAME
+from namenode_sim.datanodes.topology import STALE_SECONDS
 from tests.namenode_sim.datanodes import test_placement as placement
 from tests.namenode_sim.datanodes.test_placement import ARCHIVE, SIZE, chosen, names, nodes, three
 
@@ -177,22 +178,22 @@ def test_who_is_not_in_service_has_no_part_in_the_mean(flag: str, seed: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("rules", "silent_seconds", "is_stale"),
+    ("stale_seconds", "silent_seconds", "is_stale"),
     [
-        (PlacementRules(), 30.0, False),
-        (PlacementRules(), 30.5, True),
-        (PlacementRules(stale_seconds=90.0), 90.0, False),
-        (PlacementRules(stale_seconds=90.0), 91.0, True),
+        (STALE_SECONDS, 30.0, False),
+        (STALE_SECONDS, 30.5, True),
+        (90.0, 90.0, False),
+        (90.0, 91.0, True),
     ],
 )
 def test_so_long_a_datanode_may_be_silent(
-    rules: PlacementRules, silent_seconds: float, is_stale: bool
+    stale_seconds: float, silent_seconds: float, is_stale: bool
 ) -> None:
     taken: Counter[str] = Counter()
     for seed in range(20):
         among = nodes(*["/a"] * 4)
         among[0].last_heard = placement.NOW - silent_seconds
-        taken.update(names(choose(among, three(), placement.NOW, Random(seed), rules)))
+        taken.update(names(choose(among, three(), placement.NOW, Random(seed), stale_seconds)))
     assert (taken["n0"] == 0) is is_stale
 
 

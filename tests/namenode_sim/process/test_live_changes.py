@@ -52,7 +52,7 @@ class NameNode:
         keeper = self.keeper
         return (
             keeper.rules, keeper.leases.rules, keeper.upkeep.redundancy.rules,
-            keeper.cluster.placement, self.service.settings,
+            keeper.cluster.stale_seconds, self.service.settings,
         )  # fmt: skip
 
 
