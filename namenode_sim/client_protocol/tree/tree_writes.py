@@ -11,6 +11,7 @@ from namenode_sim.edits.values import RenameOption
 from namenode_sim.namespace.inode import INode, INodeDirectory, INodeSymlink, full_path
 from namenode_sim.namespace.paths import old_rename_target
 from namenode_sim.namespace.snapshots.held import use_below
+from namenode_sim.namespace.snapshots.snapshots import is_at_or_below
 from namenode_sim.namespace.usage import above, effective_policy_id
 
 _RESERVED = (b".reserved",)
@@ -70,14 +71,10 @@ def check_no_snapshots(scene: Scene, node: INode) -> None:
             )
 
 
-def _snapshottable_in(scene: Scene, node: INode) -> list[INodeDirectory]:
+def _snapshottable_in(scene: Scene, node: INode) -> list[INode]:
     inodes = scene.namespace.tree.inodes
     directories = [inodes[number] for number in scene.namespace.snapshots.snapshottable]
-    return [
-        directory
-        for directory in directories
-        if isinstance(directory, INodeDirectory) and any(step is node for step in above(directory))
-    ]
+    return [directory for directory in directories if is_at_or_below(directory, node)]
 
 
 def _check_nesting(scene: Scene, source: paths.Route, parent: INodeDirectory) -> None:

@@ -316,11 +316,8 @@ def _clean_deleted(
             else:
                 yield clean(context, entry, snapshot, prior)
         elif isinstance(node, namespace_inode.INodeDirectory):
-            before = (
-                snapshots_diffs.diff_of(node.history.diffs, prior)
-                if node.history is not None
-                else None
-            )
+            diffs = node.history.diffs if node.history is not None else []
+            before = snapshots_diffs.diff_of(diffs, prior)
             if before is not None:
                 yield _destroy_created(context, node, before)
             waiting.extend(in_order(snapshots_diffs.children_at(node, prior)))

@@ -21,6 +21,7 @@ from namenode_sim.namespace.snapshots.diffs import (
 from namenode_sim.namespace.snapshots.files import Reclaim
 from namenode_sim.namespace.state import Snapshot, Snapshots
 from namenode_sim.namespace.tree import Tree
+from namenode_sim.namespace.usage import above
 
 SnapshotOp = (
     ops.AllowSnapshot
@@ -44,7 +45,7 @@ def snapshottable_below(tree: Tree, snapshots: Snapshots, node: INode) -> list[I
     for number, taken in snapshots.snapshottable.items():
         directory = tree.inodes[number]
         assert isinstance(directory, INodeDirectory)
-        if not _is_at_or_below(directory, node):
+        if not is_at_or_below(directory, node):
             continue
         if taken:
             raise ApplyError(
@@ -54,11 +55,8 @@ def snapshottable_below(tree: Tree, snapshots: Snapshots, node: INode) -> list[I
     return found
 
 
-def _is_at_or_below(node: INode, top: INode) -> bool:
-    step: INode | None = node
-    while step is not None and step is not top:
-        step = step.parent
-    return step is top
+def is_at_or_below(node: INode, top: INode) -> bool:
+    return node is top or any(step is top for step in above(node.parent))
 
 
 def forget_snapshottable(snapshots: Snapshots, directories: list[INodeDirectory]) -> None:
@@ -140,7 +138,7 @@ def _capture_open_files(tree: Tree, directory: INodeDirectory) -> None:
     """Save the length that open files have now; without, they go on growing in the snapshot."""
     for number in sorted(number for files in tree.leases.values() for number in files):
         file = tree.inodes[number]
-        if _is_at_or_below(file, directory):
+        if is_at_or_below(file, directory):
             record(file, latest_snapshot(tree, full_path(file)))
 
 
@@ -155,7 +153,7 @@ def _delete(
     marked = "#" in op.snapshot_name
     if marked and not ordered and all(one.name != op.snapshot_name for one in taken):
         return  # a log under the other rule drops it twice, then by its new name (HDFS-15590)
-    snapshot = taken[_index(taken, op.snapshot_name)]
+    snapshot = _find(taken, op.snapshot_name)
     history = directory.history
     assert history is not None
     if ordered and history.diffs[0].snapshot_id != snapshot.id:
@@ -165,13 +163,10 @@ def _delete(
         # Hadoop takes the clock of the process here, so that no two processes agree.
         _rename(taken, snapshot.name, f"{snapshot.name}#{snapshot.id}", op.mtime or 0)
         return
-    prior, step = NONE, directory
-    while True:
+    prior = NONE
+    for step in above(directory):
         if step.history is not None:
             prior = later_prior(step.history.diffs, snapshot.id, prior)
-        if step.parent is None:
-            break
-        step = step.parent
     context = Reclaim(tree.watch, dropping=snapshot.id, usage=tree.usage)
     run(clean(context, directory, snapshot.id, prior))
     context.finish(tree)
@@ -182,7 +177,7 @@ def _delete(
 
 def _rename(taken: list[Snapshot], old_name: str, new_name: str, time: int) -> None:
     """Rename a snapshot; the time is that of its root, the directory's stays."""
-    snapshot = taken[_index(taken, old_name)]
+    snapshot = _find(taken, old_name)
     if new_name == old_name:
         return
     if any(other.name == new_name for other in taken):
@@ -192,8 +187,8 @@ def _rename(taken: list[Snapshot], old_name: str, new_name: str, time: int) -> N
     snapshot.root.mtime = time
 
 
-def _index(taken: list[Snapshot], name: str) -> int:
-    for index, snapshot in enumerate(taken):
+def _find(taken: list[Snapshot], name: str) -> Snapshot:
+    for snapshot in taken:
         if snapshot.name == name:
-            return index
+            return snapshot
     raise ApplyError(f"there is no snapshot {name!r}")
