@@ -132,7 +132,7 @@ class Keeper:
         self.use_racks(Racks())
         self.drain_check = DrainCheck(cluster, rules.draining, clock, read)
         self.cache_watch = CacheWatch(cluster, rules.cache, clock)
-        self._watch = Watch.begun(clock())
+        self._watch = Watch(clock(), silence_counts_from=clock())
         self._counted: Lacking | None = None
         self._count_again = 0.0
         cluster.registered_by = clock() + rules.liveness.dead_seconds
@@ -219,14 +219,6 @@ class Keeper:
         await self.hosts.refresh()
         if await move_to_racks(self.cluster, self.racks):
             self.upkeep.redundancy.racks_changed()
-
-    def check(self, registration: Registration) -> None:
-        """Refuse a DataNode of another namespace.
-
-        Raises:
-            StrangeNamespace: if it is one.
-        """
-        check_namespace(registration, self.rules.registry)
 
     def hear(self, heartbeat: datanode_commands.Heartbeat, *, wants_lease: bool) -> Answer:
         """Take a heartbeat in, and give the orders that may leave now.

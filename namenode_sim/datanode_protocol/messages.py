@@ -18,6 +18,7 @@ from namenode_sim.blocks.model import Deleted, ReplicaState, Reported
 from namenode_sim.blocks.postponed_reports import ReplicaReport
 from namenode_sim.blocks.report_rows import from_buffers, from_longs
 from namenode_sim.blocks.reports import Part, in_order, parts
+from namenode_sim.client_protocol.words.datanode_info import id_of
 from namenode_sim.datanode_protocol.errors import BadMessage
 from namenode_sim.datanodes import commands, model
 from namenode_sim.datanodes.damage import Damaged
@@ -348,19 +349,7 @@ def _block(block_id: int, stamp: int, length: int = 0) -> types.BlockProto:
 
 def node_info(node: model.Node) -> hdfs.DatanodeInfoProto:
     """Describe a DataNode as other DataNodes need to know it."""
-    who = node.id
-    return hdfs.DatanodeInfoProto(
-        id=hdfs.DatanodeIDProto(
-            ipAddr=who.ip,
-            hostName=who.host,
-            datanodeUuid=who.uuid,
-            xferPort=who.transfer_port,
-            infoPort=who.info_port,
-            ipcPort=who.ipc_port,
-            infoSecurePort=who.info_secure_port,
-        ),
-        location=node.rack,
-    )
+    return hdfs.DatanodeInfoProto(id=id_of(node.id), location=node.rack)
 
 
 def claim_message(*, active: bool, txid: int) -> nn.NNHAStatusHeartbeatProto:

@@ -26,7 +26,7 @@ from namenode_sim.datanode_protocol.keeper import Answer, Keeper
 from namenode_sim.datanode_protocol.metrics import REFUSED
 from namenode_sim.datanodes import errors
 from namenode_sim.datanodes.model import is_hadoops
-from namenode_sim.datanodes.registry import Registration
+from namenode_sim.datanodes.registry import Registration, check_namespace
 from namenode_sim.transfer.namenode_protocol import info_to_wire
 
 log = structlog.get_logger()
@@ -104,7 +104,7 @@ class DatanodeService:
 
     def _speaker(self, call: Call, message: pb.DatanodeRegistrationProto) -> Registration:
         registration = messages.registration_of(message, call.host)
-        self.keeper.check(registration)
+        check_namespace(registration, self.keeper.rules.registry)
         return registration
 
     async def _heartbeat(self, call: Call, request: pb.HeartbeatRequestProto) -> Message:

@@ -38,10 +38,6 @@ class Watch:
     last_look: float
     silence_counts_from: float
 
-    @classmethod
-    def begun(cls, now: float) -> "Watch":
-        return cls(now, now)
-
     def died(
         self, nodes: Iterable[Node], rules: LivenessRules, now: float, *, starting: bool
     ) -> list[Node]:

@@ -47,7 +47,7 @@ def add(
         _touch_unless_full(tree, existing)
         _open(tree, existing, op.client_name, op.client_machine)
     existing.set_times(op.mtime, op.atime)
-    _update_blocks(tree, existing, op)
+    update_blocks(tree, existing, op)
     return existing
 
 
@@ -100,7 +100,7 @@ def close(tree: Tree, op: ops.Close) -> None:
     """Complete a file.  The op's inode id is always 0; the path says which file it is."""
     file = tree.file(op.path)
     file.set_times(op.mtime, op.atime)
-    _update_blocks(tree, file, op)
+    update_blocks(tree, file, op)
     if file.under_construction is None:
         raise ApplyError(f"{op.path} is not under construction and cannot be closed")
     tree.drop_lease(file)
@@ -142,11 +142,7 @@ def _ensure_same(path: str, held: Block | None, told: Block) -> None:
         raise ApplyError(f"{path}: the edit's block {told} is not the file's {held}")
 
 
-def update_blocks(tree: Tree, op: ops.UpdateBlocks) -> None:
-    _update_blocks(tree, tree.file(op.path), op)
-
-
-def _update_blocks(tree: Tree, file: inode.INodeFile, op: _ListsBlocks) -> None:
+def update_blocks(tree: Tree, file: inode.INodeFile, op: _ListsBlocks) -> None:
     """Set the blocks (FSEditLogLoader.updateBlocks): at most one less, or any number more.
 
     Only the last block of an equally long list may change its generation stamp (its pipeline was

@@ -208,7 +208,7 @@ class Namespace:
             case ops.AddBlock():
                 files.add_block(tree, op)
             case ops.UpdateBlocks():
-                files.update_blocks(tree, op)
+                files.update_blocks(tree, tree.file(op.path), op)
                 self.retry_cache.remember(op.rpc, DONE)
             case ops.Truncate():
                 files.truncate(tree, op)

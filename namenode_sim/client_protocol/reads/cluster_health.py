@@ -66,15 +66,8 @@ def get_fs_ec_block_group_stats(
     _: Scene, __: calls.GetFsECBlockGroupStatsRequestProto
 ) -> calls.GetFsECBlockGroupStatsResponseProto:
     """Return zeros for erasure coded block groups, whose health is not observed here."""
-    return calls.GetFsECBlockGroupStatsResponseProto(
-        low_redundancy=0,
-        corrupt_blocks=0,
-        missing_blocks=0,
-        blocks_in_future=0,
-        pending_deletion_blocks=0,
-        highest_prio_low_redundancy_blocks=0,
-        badly_distributed_blocks=0,
-    )
+    fields = calls.GetFsECBlockGroupStatsResponseProto.DESCRIPTOR.fields_by_name
+    return calls.GetFsECBlockGroupStatsResponseProto(**dict.fromkeys(fields, 0))
 
 
 def get_datanode_report(

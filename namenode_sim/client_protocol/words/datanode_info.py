@@ -1,7 +1,19 @@
 """A DataNode as clients read it."""
 
 from hadoop.proto.hdfs_types_pb2 import DatanodeIDProto, DatanodeInfoProto
-from namenode_sim.datanodes.model import Node
+from namenode_sim.datanodes.model import DatanodeId, Node
+
+
+def id_of(who: DatanodeId) -> DatanodeIDProto:
+    return DatanodeIDProto(
+        ipAddr=who.ip,
+        hostName=who.host,
+        datanodeUuid=who.uuid,
+        xferPort=who.transfer_port,
+        infoPort=who.info_port,
+        ipcPort=who.ipc_port,
+        infoSecurePort=who.info_secure_port,
+    )
 
 
 def info_of(node: Node, now: float, now_ms: int) -> DatanodeInfoProto:
@@ -18,17 +30,8 @@ def info_of(node: Node, now: float, now_ms: int) -> DatanodeInfoProto:
         pool_used += room.pool_used
         non_dfs_used += room.non_dfs_used
         blocks += len(storage.held.slots)
-    who = node.id
     info = DatanodeInfoProto(
-        id=DatanodeIDProto(
-            ipAddr=who.ip,
-            hostName=who.host,
-            datanodeUuid=who.uuid,
-            xferPort=who.transfer_port,
-            infoPort=who.info_port,
-            ipcPort=who.ipc_port,
-            infoSecurePort=who.info_secure_port,
-        ),
+        id=id_of(node.id),
         capacity=capacity,
         dfsUsed=used,
         remaining=remaining,

@@ -37,7 +37,7 @@ def test_stale(silent: float, stale: bool) -> None:
 
 @pytest.mark.row("B20")
 def test_b20_a_silent_one_dies_once_and_loses_its_orders() -> None:
-    one, watch = node(), Watch.begun(0.0)
+    one, watch = node(), Watch(0.0, 0.0)
     one.told_active = one.obeys = True
     one.copy_orders.append(CopyOrder(1, (), TxId(0)))
     one.recovery_orders.append(RecoveryOrder(2, 1001, TxId(0)))
@@ -49,7 +49,7 @@ def test_b20_a_silent_one_dies_once_and_loses_its_orders() -> None:
 
 
 def test_one_that_is_heard_lives() -> None:
-    one, watch = node(), Watch.begun(0.0)
+    one, watch = node(), Watch(0.0, 0.0)
     assert looks(watch, one, 600.0) is None
     one.last_heard = 600.0
     assert looks(watch, one, 1225.0) is None
@@ -57,14 +57,14 @@ def test_one_that_is_heard_lives() -> None:
 
 
 def test_nobody_dies_in_the_safe_mode_of_the_start() -> None:
-    one, watch = node(), Watch.begun(0.0)
+    one, watch = node(), Watch(0.0, 0.0)
     assert looks(watch, one, 5000.0, starting=True) is None
     assert looks(watch, one, 5625.0) is None
     assert looks(watch, one, 5630.0) == 5630.0
 
 
 def test_after_a_stop_of_ours_silence_counts_anew() -> None:
-    one, watch = node(), Watch.begun(0.0)
+    one, watch = node(), Watch(0.0, 0.0)
     assert looks(watch, one, 100.0) is None
     assert watch.died([one], RULES, 4000.0, starting=False) == []
     assert looks(watch, one, 4625.0) is None
@@ -73,7 +73,7 @@ def test_after_a_stop_of_ours_silence_counts_anew() -> None:
 
 @pytest.mark.parametrize(("pause", "dies"), [(5.0, True), (15.0, True), (15.1, False)])
 def test_a_look_is_late_after_more_than_fifteen_seconds(pause: float, dies: bool) -> None:
-    one, watch = node(), Watch.begun(0.0)
+    one, watch = node(), Watch(0.0, 0.0)
     watch.last_look = 700.0 - pause
     assert watch.died([one], RULES, 700.0, starting=False) == ([one] if dies else [])
     assert one.alive is not dies
