@@ -33,9 +33,7 @@ from datanode.replicas.volumes import Volumes
 from datanode.transfers.block_access import BlockAccess
 from datanode.transfers.transfer import DamagedSource
 from datanode.transfers.xceiver import XceiverServer
-from ha.conf.keys import datanode as keys
-from ha.conf.keys.key import Key
-from ha.conf.topology import HostPort
+from ha.conf.listening import Door
 from ha.daemon.binding import binding
 from ha.daemon.end_code import end_code
 from ha.daemon.http.endpoint import Endpoint
@@ -96,7 +94,7 @@ class DataNode:
                 status=self.status, healthy=self.trouble, access=self._access,
                 pages={"/jmx": lambda query: jmx_page(self, query)}, routes=self._routes,
             )  # fmt: skip
-            self._http_port = await _listening(endpoint.start, keys.HTTP, self._settings.http)
+            self._http_port = await _listening(endpoint.start, self._settings.http)
             running.push_async_callback(endpoint.stop)
             tasks = [
                 asyncio.create_task(actor.run(), name=f"actor of {who}")
@@ -288,12 +286,12 @@ class DataNode:
             on_damaged_source=self._tell_damage, moves=settings.moves, uuid=version.datanode_uuid,
             access=access,
         )  # fmt: skip
-        data_port = await _listening(xceivers.start, keys.DATA, settings.data)
+        data_port = await _listening(xceivers.start, settings.data)
         self._running.push_async_callback(xceivers.stop)
         of_operators = {**self._operators(self), **xceivers.moves.methods()}
         faces = DataNodeRpcServices(store, namespace.pool, of_operators)
         rpc = RpcServer(faces.protocols(), access=self._access)
-        rpc_port = await _listening(rpc.start, keys.RPC, settings.rpc)
+        rpc_port = await _listening(rpc.start, settings.rpc)
         self._running.push_async_callback(rpc.stop)
         identity = Identity(
             version.datanode_uuid, settings.host_name, data_port, self._http_port, rpc_port,
@@ -314,7 +312,7 @@ class DataNode:
         SERVICE.ready()
         log.info(
             "datanode.ready", replicas=len(store), data_port=data_port, rpc_port=rpc_port,
-            host=settings.data.host, because=dict(settings.because),
+            host=settings.data.host, because={door.key: door.why for door in settings.doors()},
         )  # fmt: skip
         return _Joined(identity, store, xceivers, executor, access)
 
@@ -382,11 +380,9 @@ class _Joined:
     access: BlockAccess
 
 
-async def _listening(
-    start: Callable[[str, int], Awaitable[int]], key: Key[HostPort], address: HostPort
-) -> int:
-    with binding(key.name, address.host, address.port):
-        return await start(address.host, address.port)
+async def _listening(start: Callable[[str, int], Awaitable[int]], door: Door) -> int:
+    with binding(door.key, door.host, door.port):
+        return await start(door.host, door.port)
 
 
 async def _ended(tasks: Sequence[asyncio.Task[Any]]) -> None:

@@ -2,7 +2,6 @@
 
 import re
 import socket
-from collections.abc import Mapping
 from typing import Final
 
 from datanode.namenodes.actor import Rhythm
@@ -22,7 +21,7 @@ from ha.conf.topology import HostPort, namenodes, nameservice_of
 from ha.daemon.end_code import ONLY_A_PERSON
 from ha.daemon.exposure import ADVICE, OPEN_TO_STRANGERS
 from ha.daemon.process import ExitWith
-from ha.record import dataclass, field
+from ha.record import dataclass
 from ha.security.access_control import AccessControl
 from ha.security.sasl.mechanism import Protection
 from hadoop.blocks import PoolId
@@ -45,9 +44,9 @@ class DataNodeSettings:
 
     directories: tuple[DataDirectory, ...]
     namenodes: dict[NameNodeId, HostPort]
-    data: HostPort
-    rpc: HostPort
-    http: HostPort
+    data: Door
+    rpc: Door
+    http: Door
     host_name: str
     kept_free: int
     tolerated: int
@@ -58,16 +57,9 @@ class DataNodeSettings:
     limits: TransferLimits
     scan: ScanRhythm = ScanRhythm()
     moves: MoveRules = MoveRules()
-    because: Mapping[str, str] = field(default_factory=dict, compare=False)
-    """Of each address's key, what chose the host."""
 
     def doors(self) -> list[Door]:
-        return [
-            Door(key.name, address.host, address.port, self.because.get(key.name, ""))
-            for key, address in (
-                (keys.DATA, self.data), (keys.RPC, self.rpc), (keys.HTTP, self.http)
-            )
-        ]  # fmt: skip
+        return [self.data, self.rpc, self.http]
 
 
 def read_settings(conf: Configuration) -> DataNodeSettings:
@@ -80,15 +72,13 @@ def read_settings(conf: Configuration) -> DataNodeSettings:
     if not directories:
         raise ConfigurationError(f"{keys.DATA_DIR.name} names no directory.")
     nameservice = nameservice_of(conf)
-    doors = {key: required_door(conf, key) for key in (keys.DATA, keys.RPC, keys.HTTP)}
-    data = doors[keys.DATA].address
+    data = required_door(conf, keys.DATA)
     return DataNodeSettings(
         directories=directories,
         namenodes={NameNodeId(one.namenode): one.service for one in namenodes(conf, nameservice)},
         data=data,
-        rpc=doors[keys.RPC].address,
-        http=doors[keys.HTTP].address,
-        because={key.name: door.why for key, door in doors.items()},
+        rpc=required_door(conf, keys.RPC),
+        http=required_door(conf, keys.HTTP),
         host_name=conf.get(keys.HOST_NAME) or _name_of(data.host),
         kept_free=conf.get(keys.DU_RESERVED),
         tolerated=conf.get(keys.FAILED_VOLUMES_TOLERATED),
@@ -122,7 +112,7 @@ def block_access(
     needed = ""
     if strict and not is_loopback(settings.data.host, unknown=False):
         needed = (
-            f"in strict mode {settings.data} serves nothing without them. Set "
+            f"in strict mode {settings.data.address} serves nothing without them. Set "
             f"{keys.BLOCK_TOKENS.name} to true at every NameNode"
         )
     return BlockAccess(
@@ -183,9 +173,8 @@ def refuse_hidden(settings: DataNodeSettings) -> None:
         for who, address in settings.namenodes.items()
         if not is_loopback(address.host, unknown=False)
     ]
-    needed = (keys.DATA.name, keys.RPC.name)
-    doors = [door for door in settings.doors() if door.key in needed]
-    hidden = [door for door in doors if is_loopback(door.host, unknown=False)]
+    needed = (settings.data, settings.rpc)
+    hidden = [door for door in needed if is_loopback(door.host, unknown=False)]
     if away and hidden:
         named = " and ".join(f"{door} ({door.why})" for door in hidden)
         raise ExitWith(

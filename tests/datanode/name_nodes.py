@@ -11,6 +11,8 @@ from datanode.namenodes.claim import NameNodeId
 from datanode.process.node import DataNode
 from datanode.process.settings import DataNodeSettings
 from datanode.replicas.volume import DataDirectory
+from ha.conf.keys import datanode as keys
+from ha.conf.listening import Door
 from ha.conf.topology import HostPort
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import DATANODE_PROTOCOL, IO_EXCEPTION, STANDBY_EXCEPTION
@@ -178,16 +180,15 @@ def settings(
     split_blocks: int = 1_000_000,
     locked_memory: int = 0,
 ) -> DataNodeSettings:
-    here = HostPort("127.0.0.1", 0)
     return DataNodeSettings(
         directories=tuple(DataDirectory(folder) for folder in folders),
         namenodes={
             NameNodeId(f"nn{number}"): HostPort("127.0.0.1", one.port)
             for number, one in enumerate(name_nodes, start=1)
         },
-        data=here,
-        rpc=here,
-        http=here,
+        data=Door(keys.DATA.name, "127.0.0.1", 0),
+        rpc=Door(keys.RPC.name, "127.0.0.1", 0),
+        http=Door(keys.HTTP.name, "127.0.0.1", 0),
         host_name="127.0.0.1",
         kept_free=0,
         tolerated=tolerated,
