@@ -14,6 +14,7 @@ from deploy.local.cluster.processes import Supervisor, wait_until
 from deploy.local.cluster.zookeeper import ZooKeeper, start_zookeeper, wait_for_zookeeper
 from deploy.local.workload.file_workload import FileWorkload
 from deploy.local.workload.hadoop_client import client_argv
+from deploy.local.workload.java_client import JavaFiles
 
 COPIED_SECONDS: Final = 180.0
 
@@ -66,11 +67,17 @@ def fs_shell(
         )
 
 
+def lacking_blocks(files: JavaFiles) -> int:
+    """Return how many blocks have fewer replicas than they are to have, or none."""
+    low = files.call(files.filesystem.getLowRedundancyBlocksCount)
+    return int(low) + int(files.call(files.filesystem.getMissingBlocksCount))
+
+
 def wait_until_whole(workload: FileWorkload) -> None:
     """Wait until every block has all its replicas.  Raises LocalClusterError."""
     files = workload.client.files()
     wait_until(
-        lambda: files.lacking_blocks() == 0,
+        lambda: lacking_blocks(files) == 0,
         what="every block to have all its replicas",
         deadline_seconds=COPIED_SECONDS,
     )

@@ -34,7 +34,7 @@ def grpc_ports(cluster: Cluster) -> Iterator[int]:
 
 def lane_ports(cluster: Cluster) -> Iterator[int]:
     for name in cluster.layout.journalnodes:
-        shown = http_get(f"{cluster.layout.journalnode_url(name)}/status", deadline_seconds=SECONDS)
+        shown = http_get(f"{cluster.layout.url(name)}/status", deadline_seconds=SECONDS)
         assert shown is not None
         yield int(json.loads(shown[1])["write_lane_address"].rpartition(":")[2])
 

@@ -91,7 +91,7 @@ def blocks_of(cluster: Cluster) -> Sequence[Block]:
     """Return all blocks as the active knows them; none where no NameNode answers as active."""
     asked = {"form": "json", "ugi": getpass.getuser(), "path": "/", "blocks": "1"}
     for name in cluster.layout.namenodes:
-        url = f"{cluster.status_url(name)}/fsck?{urlencode(asked | {'openforwrite': '1'})}"
+        url = f"{cluster.layout.url(name)}/fsck?{urlencode(asked | {'openforwrite': '1'})}"
         status, body = http_get(url, deadline_seconds=10.0) or (0, b"")
         document = json.loads(body) if status == 200 else {}
         if "blocks" in document:

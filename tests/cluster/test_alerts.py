@@ -25,9 +25,9 @@ DEADLINE_SECONDS = 120.0
 def configuration(cluster: Cluster) -> str:
     layout = cluster.layout
     jobs = {
-        "nnha-namenode": [layout.namenode_url(name) for name in layout.namenodes],
-        "nnha-zkfc": [layout.zkfc_url(name) for name in layout.namenodes],
-        "nnha-journalnode": [layout.journalnode_url(name) for name in layout.journalnodes],
+        "nnha-namenode": [layout.url(name) for name in layout.namenodes],
+        "nnha-zkfc": [layout.url(f"zkfc-{name}") for name in layout.namenodes],
+        "nnha-journalnode": [layout.url(name) for name in layout.journalnodes],
     }
     scraped = [
         {

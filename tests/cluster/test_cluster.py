@@ -56,7 +56,7 @@ def wait_for_whole_journal(cluster: Cluster, active: str) -> None:
     """Wait until every JournalNode takes part: one that was away does from the next segment on."""
 
     def whole() -> bool:
-        told = status(cluster.status_url(active))
+        told = status(cluster.layout.url(active))
         nodes = told["journal"] if told is not None else ()
         return isinstance(nodes, list) and len(nodes) > 0 and all(n["in_sync"] for n in nodes)
 

@@ -54,7 +54,7 @@ def obeyed(url: str) -> str | None:
 
 def lives_at(cluster: Cluster, name: str) -> bool:
     """Return whether a NameNode counts it as live, and has taken its full report in."""
-    text = get(cluster.layout.namenode_url(name) + "/metrics")
+    text = get(cluster.layout.url(name) + "/metrics")
     reports = 'nnha_block_report_seconds_count{kind="full"} 0.0'
     known = 'nnha_datanodes{state="live"} 1.0' in text
     return known and "nnha_block_report_seconds_count" in text and reports not in text

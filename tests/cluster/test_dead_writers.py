@@ -50,7 +50,7 @@ def start_datanode(cluster: Cluster, name: str, data: int, rpc: int, http: int) 
 
 
 def knows_three(cluster: Cluster, namenode: str) -> bool:
-    found = http_get(cluster.layout.namenode_url(namenode) + "/metrics")
+    found = http_get(cluster.layout.url(namenode) + "/metrics")
     return found is not None and 'nnha_datanodes{state="live"} 3.0' in str(found[1])
 
 
@@ -157,7 +157,9 @@ def test_files_are_joined(cluster: Cluster) -> None:
     with java_client(cluster) as client:
         for number in range(3):
             write(client, f"/part{number}", DATA[number * 1000 : (number + 1) * 1000])
-        sources = client.array_of_paths("/part1", "/part2")
+        arrays = client.files().jvm.java.lang.reflect.Array
+        sources = arrays.newInstance(client.path("/part1").getClass(), 2)
+        sources[0], sources[1] = client.path("/part1"), client.path("/part2")
         client.on_files(lambda files: files.concat(client.path("/part0"), sources))
         assert client.read("/part0") == DATA[:3000]
         append(client, "/part0", DATA[3000:3500])

@@ -20,6 +20,7 @@ from deploy.local.workload.file_workload import Expected
 from ha.conf.topology import HostPort
 from ha.service.client import ServiceClient
 from ha.service.model import RequestSource
+from tests.local_services import lacking_blocks
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
@@ -98,7 +99,7 @@ def test_b1_a_thawed_active_deletes_nothing_that_its_successor_counts(stage: Sta
     # Every DataNode has heard of the thawed one by the time it has done what it is ordered now.
     files.delete(sentinel)
     wait_for_replicas(cluster, FILES * REPLICATION)
-    assert files.lacking_blocks() == 0
+    assert lacking_blocks(files) == 0
     assert stage.files.check_all() == FILES * SIZE
     assert not stage.files.wrong
     assert left > FILES, "all deletions had been carried out before the active was stopped"

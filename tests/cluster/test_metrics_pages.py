@@ -32,13 +32,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def address(cluster: Cluster, daemon: str, namenode: str = "nn1") -> str:
     match daemon:
         case "NameNode":
-            return cluster.layout.namenode_url(namenode)
+            return cluster.layout.url(namenode)
         case "ZKFC":
-            return cluster.layout.zkfc_url(namenode)
+            return cluster.layout.url(f"zkfc-{namenode}")
         case "Web":
-            return cluster.layout.web_url
+            return cluster.layout.url("web")
         case _:
-            return cluster.layout.journalnode_url("jn1")
+            return cluster.layout.url("jn1")
 
 
 def get(url: str) -> tuple[int, str]:
@@ -77,7 +77,7 @@ def test_w15_a_scrape_says_what_the_logs_alone_said_in_hadoop(cluster: Cluster) 
     first = f'nnha_failovers_total{{kind="first",{node},result="succeeded"}} 1.0'
 
     def counted() -> str | None:
-        page = get(cluster.layout.zkfc_url(active) + "/metrics")[1]
+        page = get(cluster.layout.url(f"zkfc-{active}") + "/metrics")[1]
         return page if first in page else None
 
     text = wait_until(counted, what="the first election to be counted", deadline_seconds=60.0)
@@ -105,7 +105,7 @@ def test_tools_made_for_hadoop_find_the_state_of_a_namenode(cluster: Cluster) ->
     active = cluster.wait_for_active()
     standby = "nn2" if active == "nn1" else "nn1"
     for name, state in ((active, "active"), (standby, "standby")):
-        url = cluster.layout.namenode_url(name)
+        url = cluster.layout.url(name)
         beans = json.loads(get(f"{url}/jmx")[1])["beans"]
         names = [bean["name"].removeprefix("Hadoop:service=NameNode,name=") for bean in beans]
         assert names == [
@@ -138,4 +138,4 @@ def test_a_balancer_finds_the_active_and_the_standby(cluster: Cluster, daemon: s
         url = address(cluster, daemon, name)
         got = tuple(get(url + path)[0] for path in ("/active", "/standby", "/isActive"))
         assert got == expected, name
-    assert get(cluster.layout.namenode_url(standby) + "/standby?max_lag=10m")[0] == HTTPStatus.OK
+    assert get(cluster.layout.url(standby) + "/standby?max_lag=10m")[0] == HTTPStatus.OK

@@ -154,7 +154,7 @@ def said(cluster: Cluster, command: str) -> str:
 
 def life_left(cluster: Cluster) -> float:
     """Return it as NnhaCertificateEndsSoon counts it; the page is open on this machine."""
-    url = cluster.status_url("jn3") + "/metrics"
+    url = cluster.layout.url("jn3") + "/metrics"
     with urllib.request.urlopen(url, timeout=30) as answer:
         page = answer.read().decode()
     after = float(re.findall(r'not_after_seconds\{what="certificate"\} (\S+)', page)[0])
@@ -189,7 +189,7 @@ def test_the_lock_moves_when_the_holder_of_the_lock_is_revoked(cluster: Cluster)
 
 
 def test_daemons_show_when_their_certificates_end(cluster: Cluster) -> None:
-    page = nnha_page(cluster.layout.namenode_url("nn1") + "/metrics")
+    page = nnha_page(cluster.layout.url("nn1") + "/metrics")
     shown = dict(re.findall(r"^# TYPE (nnha_tls_\w+) (\w+)$", page, re.MULTILINE))
     rows = re.findall(r"^\| `(nnha_\w+)` \| (\w+) \|", section(CERTIFICATES), re.MULTILINE)
     assert shown == dict(rows)
@@ -205,7 +205,7 @@ def nnha_page(url: str) -> str:
 
 
 def test_the_kernels_word_opens_no_page_in_strict(cluster: Cluster) -> None:
-    url = cluster.layout.namenode_url("nn1")
+    url = cluster.layout.url("nn1")
     for page, expected in (("/livez", 200), ("/metrics", 200), ("/status", 403)):
         try:
             with urllib.request.urlopen(url + page, timeout=30) as answer:

@@ -19,7 +19,7 @@ DEADLINE_SECONDS = 90.0
 
 def says_that_it_waits(cluster: Cluster, zkfc: str) -> bool:
     """Return whether this controller's page is served, and says that it waits for ZooKeeper."""
-    told = status(cluster.status_url(zkfc))
+    told = status(cluster.layout.url(zkfc))
     return told is not None and "waiting for ZooKeeper" in str(told["failover_off_because"])
 
 

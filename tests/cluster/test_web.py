@@ -26,14 +26,14 @@ async def test_a_kill_is_on_the_screen_and_hanging_daemons_are_unknown(tmp_path:
             assert seen.down_seconds < SOON_SECONDS
 
             assert "was started" in await page.inner_text("#s-hour"), "no NameNode gave its hour"
-            _, text = await asyncio.to_thread(asked, f"{cluster.layout.web_url}/blocks")
+            _, text = await asyncio.to_thread(asked, f"{cluster.layout.url('web')}/blocks")
             assert "There are none." in text, "the active was not asked"
 
             freeze_all(cluster)
             try:
                 await until(page, "document.querySelector('h1').textContent.includes('UNKNOWN')")
                 await page.close()
-                seconds, text = await asyncio.to_thread(asked, cluster.layout.web_url)
+                seconds, text = await asyncio.to_thread(asked, cluster.layout.url("web"))
             finally:
                 thaw_all(cluster)
             assert "UNKNOWN: no NameNode says that it is active" in text

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 
 import deploy
 from deploy.local.cluster import layout as layouts
@@ -65,12 +64,7 @@ class Cluster:
         self.supervisor.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.supervisor.close()
         if authority_folder(self.layout).exists():
             act_as(None, Mode.AUTO)
@@ -149,21 +143,9 @@ class Cluster:
         self.progress[name] = "killed"
         return before
 
-    def status_url(self, name: str) -> str:
-        """Return the URL of a part's endpoints; ZooKeeper has none."""
-        if name in self.layout.journalnodes:
-            return self.layout.journalnode_url(name)
-        if name in self.layout.namenodes:
-            return self.layout.namenode_url(name)
-        if name in self.layout.datanodes:
-            return self.layout.datanode_url(name)
-        if name == WEB:
-            return self.layout.web_url
-        return self.layout.zkfc_url(name.removeprefix("zkfc-"))
-
     def namenode_status(self, name: str, *, deadline_seconds: float = 1.0) -> NameNodeStatus | None:
         """Return what a NameNode says of itself, or None where it does not answer."""
-        return state.namenode_status(self.status_url(name), deadline_seconds=deadline_seconds)
+        return state.namenode_status(self.layout.url(name), deadline_seconds=deadline_seconds)
 
     def active_namenodes(self) -> list[str]:
         """Return those that call themselves active; anything but one is a finding."""
@@ -202,7 +184,7 @@ class Cluster:
     def wait_for_candidate(self, name: str, *, deadline_seconds: float = START_SECONDS) -> None:
         """Wait until a NameNode's ZKFC finds it healthy and takes part in the election."""
         wait_until(
-            lambda: state.zkfc_is_candidate(self.status_url(zkfc_of(name))),
+            lambda: state.zkfc_is_candidate(self.layout.url(zkfc_of(name))),
             what=f"the ZKFC of {name} to find it healthy and stand in the election",
             deadline_seconds=deadline_seconds,
         )
@@ -210,7 +192,7 @@ class Cluster:
     def wait_for_datanode(self, name: str, *, deadline_seconds: float = START_SECONDS) -> None:
         """Wait until a DataNode obeys the active NameNode and is known to the other."""
         wait_until(
-            lambda: state.datanode_serves(self.status_url(name)),
+            lambda: state.datanode_serves(self.layout.url(name)),
             what=f"{name} to be taken by both NameNodes",
             deadline_seconds=deadline_seconds,
             abandon=self.process(name).ended_early,
@@ -219,7 +201,7 @@ class Cluster:
 
     def wait_for_answer(self, name: str, *, deadline_seconds: float = START_SECONDS) -> None:
         """Wait until /status shows that a part has loaded; raise LocalClusterError if it ends."""
-        url = self.status_url(name)
+        url = self.layout.url(name)
         wait_until(
             lambda: state.has_loaded(url),
             what=f"{name} to answer on {url}/status",

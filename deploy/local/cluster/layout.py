@@ -2,7 +2,10 @@
 
 import dataclasses
 import json
+from collections.abc import Sequence
+from itertools import chain, islice
 from pathlib import Path
+from typing import TypeVar
 
 from deploy.local.cluster.errors import LocalClusterError
 from deploy.local.cluster.ports import HOST, free_ports, ports_from
@@ -42,6 +45,9 @@ class DataNodePorts:
     http: int
 
 
+P = TypeVar("P", JournalNodePorts, NameNodePorts, DataNodePorts)
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """A cluster of one nameservice ``ns1`` under one directory, all on loopback."""
@@ -69,31 +75,18 @@ class Layout:
     def data_dir(self, datanode: str) -> Path:
         return self.directory / "data" / datanode
 
-    def namenode_url(self, namenode: str) -> str:
-        return f"http://{HOST}:{self.namenodes[namenode].http}"
-
-    def zkfc_url(self, namenode: str) -> str:
-        return f"http://{HOST}:{self.namenodes[namenode].zkfc_http}"
-
-    def journalnode_url(self, journalnode: str) -> str:
-        return f"http://{HOST}:{self.journalnodes[journalnode].http}"
-
-    def datanode_url(self, datanode: str) -> str:
-        return f"http://{HOST}:{self.datanodes[datanode].http}"
-
-    @property
-    def web_url(self) -> str:
-        return f"http://{HOST}:{self.web}"
+    def url(self, part: str) -> str:
+        """Return the URL of a part's endpoints; ZooKeeper has none."""
+        ports = {"web": self.web}
+        for daemons in (self.journalnodes, self.namenodes, self.datanodes):
+            ports |= {name: one.http for name, one in daemons.items()}
+        ports |= {f"zkfc-{name}": one.zkfc_http for name, one in self.namenodes.items()}
+        return f"http://{HOST}:{ports[part]}"
 
     def all_ports(self) -> tuple[int, ...]:
-        ports = [self.zookeeper, self.web]
-        for journal in self.journalnodes.values():
-            ports += dataclasses.astuple(journal)
-        for name in self.namenodes.values():
-            ports += dataclasses.astuple(name)
-        for datanode in self.datanodes.values():
-            ports += dataclasses.astuple(datanode)
-        return tuple(ports)
+        daemons = (self.journalnodes, self.namenodes, self.datanodes)
+        each = (dataclasses.astuple(one) for kind in daemons for one in kind.values())
+        return (self.zookeeper, self.web, *chain.from_iterable(each))
 
     def save(self) -> None:
         """Write it into the directory, for ``load``."""
@@ -104,27 +97,21 @@ class Layout:
 
 def plan(directory: Path, *, base_port: int | None = None, datanodes: int = 0) -> Layout:
     """Plan a new cluster's layout, on free ports or on those from ``base_port`` on."""
-    per_journal = len(dataclasses.fields(JournalNodePorts))
-    per_name = len(dataclasses.fields(NameNodePorts))
-    per_data = len(dataclasses.fields(DataNodePorts))
-    count = (
-        1 + per_journal * len(JOURNALNODES) + per_name * len(NAMENODES) + per_data * datanodes + 1
-    )
+    names = [f"dn{number}" for number in range(1, datanodes + 1)]
+    kinds = ((JournalNodePorts, JOURNALNODES), (NameNodePorts, NAMENODES), (DataNodePorts, names))
+    count = 2 + sum(len(dataclasses.fields(kind)) * len(parts) for kind, parts in kinds)
     ports = iter(free_ports(count) if base_port is None else ports_from(base_port, count))
+
+    def own(kind: type[P], parts: Sequence[str]) -> dict[str, P]:
+        needed = len(dataclasses.fields(kind))
+        return {part: kind(*islice(ports, needed)) for part in parts}
+
     return Layout(
         directory=directory.resolve(),
         zookeeper=next(ports),
-        journalnodes={
-            name: JournalNodePorts(*(next(ports) for _ in range(per_journal)))
-            for name in JOURNALNODES
-        },
-        namenodes={
-            name: NameNodePorts(*(next(ports) for _ in range(per_name))) for name in NAMENODES
-        },
-        datanodes={
-            f"dn{number}": DataNodePorts(*(next(ports) for _ in range(per_data)))
-            for number in range(1, datanodes + 1)
-        },
+        journalnodes=own(JournalNodePorts, JOURNALNODES),
+        namenodes=own(NameNodePorts, NAMENODES),
+        datanodes=own(DataNodePorts, names),
         web=next(ports),
     )
 

@@ -46,7 +46,7 @@ def hdfs_site(layout: Layout) -> dict[str, str]:
         "dfs.namenode.reconstruction.pending.timeout-sec": "10",
         "dfs.namenode.safemode.extension": "1000",
         "nnha.web.http-address": f"{HOST}:{layout.web}",
-        "nnha.web.url": layout.web_url,
+        "nnha.web.url": layout.url("web"),
         "nnha.zkfc.session.dir": str(layout.directory / "tmp" / "zkfc"),
     }
     if layout.datanodes:

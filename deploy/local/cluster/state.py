@@ -14,7 +14,6 @@ class NameNodeStatus:
     state: str
     epoch: int | None
     last_txid: int
-    applied_txid: int
     not_ready_reason: str
 
     @property
@@ -44,7 +43,6 @@ def namenode_status(url: str, *, deadline_seconds: float = 1.0) -> NameNodeStatu
         state=str(facts.get("state", "")),
         epoch=epoch if isinstance(epoch, int) else None,
         last_txid=_number(facts.get("last_txid")),
-        applied_txid=_number(facts.get("applied_txid")),
         not_ready_reason=str(facts.get("not_ready_reason") or ""),
     )
 

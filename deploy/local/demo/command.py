@@ -141,7 +141,7 @@ def _hints(local: Cluster) -> list[str]:
     active = local.active_namenodes()
     victim = local.process(active[0]).pid if active else "PID"
     return [
-        f"the cluster as a page: [bold]{secure_url(local.layout.web_url)}/[/]{_proof(local)}",
+        f"the cluster as a page: [bold]{secure_url(local.layout.url('web'))}/[/]{_proof(local)}",
         f"configuration: [bold]{conf}[/]",
         "try, in another terminal:",
         f"  nnha status --conf-dir {conf}",

@@ -7,7 +7,6 @@ import platform
 import statistics
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import click
@@ -216,7 +215,9 @@ def demo(*, as_object: bool, directory: Path | None, secure: bool, web: bool, ke
     """
     screen = Screen.on_stderr_if(as_object)
     try:
-        with orderly_end(), _stage(directory, screen, secure=secure, web=web) as stage:
+        where = directory or fresh_directory("demo")
+        playing = staged(where, screen, datanodes=DATANODES, secure=secure, web=web)
+        with orderly_end(), playing as stage:
             findings = play(stage)
             facts = as_json(findings, stage)
             if keep:
@@ -227,13 +228,6 @@ def demo(*, as_object: bool, directory: Path | None, secure: bool, web: bool, ke
     if as_object:
         click.echo(json.dumps(facts))
     raise SystemExit(0 if findings.well else 1)
-
-
-def _stage(
-    directory: Path | None, screen: Screen, *, secure: bool, web: bool
-) -> AbstractContextManager[Stage]:
-    where = directory or fresh_directory("demo")
-    return staged(where, screen, datanodes=DATANODES, secure=secure, web=web)
 
 
 def show_summary(screen: Screen, findings: Findings) -> None:

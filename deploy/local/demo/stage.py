@@ -73,7 +73,7 @@ def staged(
             cluster.up()
         screen.parts(cluster)
         if web:
-            screen.say(f"the cluster as a page: [bold]{secure_url(cluster.layout.web_url)}/[/]")
+            screen.say(f"the cluster as a page: [bold]{secure_url(cluster.layout.url('web'))}/[/]")
         with open_java_client(process) as client:
             root = f"/nnha/{time.time_ns()}"
             workload = Workload(client, root=root)

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Final
 
-from deploy.local.cluster.errors import LocalClusterError
 from deploy.local.cluster.processes import wait_until
 from deploy.local.workload.java_client import CallFailed, JavaClient, JavaFiles
+from deploy.local.workload.workload import join_all
 from ha.record import dataclass, field
 
 BLOCK_BYTES: Final = 1024 * 1024
@@ -99,14 +99,7 @@ class FileWorkload:
     def stop(self) -> None:
         """Let each client finish the call that it is in.  Raises LocalClusterError."""
         self.stopping.set()
-        deadline = time.monotonic() + STOP_SECONDS
-        for thread in self._threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
-            if thread.is_alive():
-                raise LocalClusterError(
-                    f"Told the clients of files to stop; a call has not returned in "
-                    f"{STOP_SECONDS:g} s. Look at {self.client.process.log}"
-                )
+        join_all(self._threads, self.client, STOP_SECONDS)
 
     def calls(self) -> tuple[FileCall, ...]:
         with self._lock:

@@ -5,7 +5,6 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 from py4j.java_gateway import GatewayParameters, JavaGateway
@@ -61,12 +60,7 @@ class JavaClient:
     def __enter__(self) -> "JavaClient":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def connect(self) -> None:
@@ -76,13 +70,8 @@ class JavaClient:
         host's own files for the cluster's.
         """
 
-        def make() -> None:
-            jvm = self._gateway.jvm
-            conf = jvm.org.apache.hadoop.hdfs.HdfsConfiguration()
-            self._filesystem = jvm.org.apache.hadoop.fs.FileSystem.newInstance(conf)
-            self._path = jvm.org.apache.hadoop.fs.Path
-
-        self._call(make)
+        self._filesystem = self._call(self._new_filesystem)
+        self._path = self._call(lambda: self._gateway.jvm.org.apache.hadoop.fs.Path)
         uri = str(self._call(lambda: self._filesystem.getUri().toString()))
         if uri.startswith("file:"):
             argv = self.process.argv
@@ -100,24 +89,9 @@ class JavaClient:
         """Return a path as that FileSystem wants it."""
         return self._path(path)
 
-    def array_of_paths(self, *paths: str) -> Any:  # noqa: ANN401 - py4j has no types
-        array = self._gateway.new_array(self._path, len(paths))
-        for index, path in enumerate(paths):
-            array[index] = self._path(path)
-        return array
-
     def read(self, path: str) -> bytes:
         """Return all of a file.  Raises CallFailed."""
-
-        def read() -> bytes:
-            stream = self._filesystem.open(self._path(path))
-            try:
-                whole = self._gateway.jvm.org.apache.hadoop.io.IOUtils.readFullyToByteArray(stream)
-                return bytes(whole)
-            finally:
-                stream.close()
-
-        return self._call(read)
+        return JavaFiles(self._filesystem, self._gateway.jvm, self._call).read(path)
 
     def java_version(self) -> str:
         return str(self._call(lambda: self._gateway.jvm.System.getProperty("java.version")))
@@ -159,18 +133,17 @@ class JavaClient:
 
     def files(self) -> "JavaFiles":
         """Make a new FileSystem: a client with a name and leases of its own."""
-
-        def make() -> Any:  # noqa: ANN401 - py4j has no types
-            jvm = self._gateway.jvm
-            conf = jvm.org.apache.hadoop.hdfs.HdfsConfiguration()
-            return jvm.org.apache.hadoop.fs.FileSystem.newInstance(conf)
-
-        return JavaFiles(self._call(make), self._gateway.jvm, self._call)
+        return JavaFiles(self._call(self._new_filesystem), self._gateway.jvm, self._call)
 
     def close(self) -> None:
         """End the JVM; it ends by itself when its standard input does."""
         self._gateway.close()
         self.process.close_pipes()
+
+    def _new_filesystem(self) -> Any:  # noqa: ANN401 - py4j has no types
+        jvm = self._gateway.jvm
+        conf = jvm.org.apache.hadoop.hdfs.HdfsConfiguration()
+        return jvm.org.apache.hadoop.fs.FileSystem.newInstance(conf)
 
     def _call(self, action: Callable[[], T]) -> T:
         try:
@@ -244,12 +217,6 @@ class JavaFiles:
 
     def is_closed(self, path: str) -> bool:
         return bool(self.call(lambda: self.filesystem.isFileClosed(self._path(path))))
-
-    def lacking_blocks(self) -> int:
-        """Return how many blocks have fewer replicas than they are to have, or none."""
-        filesystem = self.filesystem
-        low = self.call(filesystem.getLowRedundancyBlocksCount)
-        return int(low) + int(self.call(filesystem.getMissingBlocksCount))
 
     def recover_lease(self, path: str) -> bool:
         """Take a file from its writer; whether it is closed now."""

@@ -4,7 +4,7 @@ import contextlib
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 
 from deploy.local.cluster.errors import LocalClusterError
@@ -26,6 +26,18 @@ MOST_ERRORS = 100
 ABANDON_SECONDS = 0.5
 STOP_SECONDS = 180.0
 """Longer than the client's own 15 failovers take (docs/reference/rpc.md#retries-of-a-client)."""
+
+
+def join_all(threads: Sequence[threading.Thread], client: JavaClient, seconds: float) -> None:
+    """Wait for the ends of threads that call a client.  Raises LocalClusterError."""
+    deadline = time.monotonic() + seconds
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+        if thread.is_alive():
+            raise LocalClusterError(
+                f"Asked the client to stop; one of its calls has not returned in {seconds:g} s. "
+                f"Look at {client.process.log}"
+            )
 
 
 class ClientCallKind(StrEnum):
@@ -85,14 +97,7 @@ class Workload:
     def stop(self) -> None:
         """Let each thread finish the call that it is in.  Raises LocalClusterError."""
         self._ask_to_stop()
-        deadline = time.monotonic() + STOP_SECONDS
-        for thread in self._threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
-            if thread.is_alive():
-                raise LocalClusterError(
-                    f"Told the client to stop; one of its calls has not returned in "
-                    f"{STOP_SECONDS:g} s. Look at {self.client.process.log}"
-                )
+        join_all(self._threads, self.client, STOP_SECONDS)
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:

@@ -157,7 +157,7 @@ def _restart_standby(cluster: Cluster, name: str, found: Found) -> None:
     found.start = time.monotonic() - began
 
     def saved() -> float | None:
-        with urlopen(f"{cluster.status_url(name)}/metrics") as answer:
+        with urlopen(f"{cluster.layout.url(name)}/metrics") as answer:
             figures = dict(_SAVED.findall(answer.read().decode()))
         count = float(figures.get("count", 0))
         return float(figures["sum"]) / count if count else None

@@ -153,7 +153,7 @@ def _worker(cluster: Cluster, namenode: str, *, other_than: int = 0) -> int:
     """Return the process that its status page shows: not the parent."""
 
     def shown() -> int | None:
-        facts = status(cluster.status_url(zkfc_of(namenode))) or {}
+        facts = status(cluster.layout.url(zkfc_of(namenode))) or {}
         pid = facts.get("pid")
         return pid if isinstance(pid, int) and pid != other_than else None
 

@@ -57,7 +57,7 @@ def start_nodes(running: ExitStack, directory: Path, *, lanes: str) -> Ports:
         supervisor.start(name, [*command, "--conf-dir", str(layout.conf_dir), *options])
     hadoop = []
     for name in JOURNALNODES:
-        url = layout.journalnode_url(name)
+        url = layout.url(name)
         wait_until(lambda url=url: hadoop_port(url), what=name, deadline_seconds=30)  # type: ignore[misc]
         hadoop.append(hadoop_port(url))
     return Ports([layout.journalnodes[name].rpc for name in JOURNALNODES], hadoop)

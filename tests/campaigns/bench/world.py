@@ -155,7 +155,7 @@ class World:
             command += ["--conf-dir", str(layout.conf_dir), *options]
             started.append(supervisor.start(node, command))
         for node in JOURNALNODES:
-            url = f"{layout.journalnode_url(node)}/health"
+            url = f"{layout.url(node)}/health"
             wait_until(lambda url=url: http_get(url), what=node, deadline_seconds=30)  # type: ignore[misc]
         return OurNodes([layout.journalnodes[node].rpc for node in JOURNALNODES], started)
 

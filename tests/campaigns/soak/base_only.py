@@ -161,9 +161,9 @@ def _starts(layout: Layout) -> Mapping[str, tuple[tuple[str, ...], str]]:
     overrides = journalnode_overrides(layout, "jn1").items()
     node = tuple(word for key, text in overrides for word in ("-D", f"{key}={text}"))
     return {
-        "journalnode": (("journalnode", *node), layout.journalnode_url("jn1")),
-        "zkfc": (("zkfc", "-D", "dfs.ha.namenode.id=nn1"), layout.zkfc_url("nn1")),
-        "web": (("web",), layout.web_url),
+        "journalnode": (("journalnode", *node), layout.url("jn1")),
+        "zkfc": (("zkfc", "-D", "dfs.ha.namenode.id=nn1"), layout.url("zkfc-nn1")),
+        "web": (("web",), layout.url("web")),
     }
 
 

@@ -182,7 +182,7 @@ def new_stale(folder: Path, old: dict[str, bytes], authority: Path) -> Path:
 def _is_refused(cluster: Cluster, name: str, stale: Path) -> bool:
     context = ssl.create_default_context(cafile=stale / CA)
     context.load_cert_chain(stale / CERT, stale / KEY)
-    at = urlsplit(cluster.status_url(name))
+    at = urlsplit(cluster.layout.url(name))
     try:
         with (
             socket.create_connection((at.hostname or "", at.port or 0), SEEN_SECONDS) as plain,
@@ -279,7 +279,7 @@ def _wait_for_journal(cluster: Cluster) -> None:
 
     def whole() -> bool:
         active = cluster.active_namenodes()
-        url = f"{cluster.status_url(active[0])}/status" if active else ""
+        url = f"{cluster.layout.url(active[0])}/status" if active else ""
         got = http_get(url, deadline_seconds=5) if url else None
         nodes = json.loads(got[1]).get("journal") if got and got[0] == 200 else None
         return isinstance(nodes, list) and bool(nodes) and all(one["in_sync"] for one in nodes)
@@ -310,7 +310,7 @@ def _let_in(cluster: Cluster) -> float:
     """
     found = 0.0
     for name in JOURNALNODES:
-        got = http_get(f"{cluster.status_url(name)}/metrics", deadline_seconds=5)
+        got = http_get(f"{cluster.layout.url(name)}/metrics", deadline_seconds=5)
         text = got[1].decode() if got is not None else ""
         found += sum(float(one[1]) for one in _COUNTER.finditer(text))
     return found

@@ -102,7 +102,7 @@ async def _frozen(cluster: Cluster) -> Mapping[str, object]:
     freeze_all(cluster)
     try:
         await asyncio.sleep(LOOK_AGAIN_SECONDS)  # what was seen before that is old now
-        took, text = await asyncio.to_thread(asked, cluster.layout.web_url)
+        took, text = await asyncio.to_thread(asked, cluster.layout.url("web"))
     finally:
         thaw_all(cluster)
     return {"frozen_page_seconds": round(took, 3), "frozen_page_says": "NOTHING IS KNOWN" in text}
@@ -117,7 +117,7 @@ async def _costs(chromium: Any, cluster: Cluster, seconds: float) -> Mapping[str
     before = await _looks(cluster)
     idle = await _core_shares(pids, min(seconds, MOST_UNWATCHED_SECONDS))
     unwatched = await _looks(cluster) - before
-    async with _watching(cluster.layout.web_url) as viewers:
+    async with _watching(cluster.layout.url("web")) as viewers:
         watched = await _core_shares(pids, seconds)
         memory = _resident_bytes(own)
         told = min(viewer.looks for viewer in viewers)
@@ -140,7 +140,7 @@ _FIRST_PAINT: Final = "performance.getEntriesByName('first-contentful-paint')[0]
 
 
 async def _looks(cluster: Cluster) -> int:
-    _, text = await asyncio.to_thread(asked, f"{cluster.layout.web_url}/status")
+    _, text = await asyncio.to_thread(asked, f"{cluster.layout.url('web')}/status")
     return int(json.loads(text)["looks"])
 
 

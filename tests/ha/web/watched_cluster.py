@@ -23,7 +23,7 @@ class Seen:
 
 async def watch(context: Any, cluster: Cluster) -> Any:  # noqa: ANN401 - playwright's
     page = await context.new_page()
-    await page.goto(cluster.layout.web_url)
+    await page.goto(cluster.layout.url("web"))
     await until(page, LIVE)
     await page.evaluate("window.kept = 1")
     return page

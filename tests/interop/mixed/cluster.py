@@ -135,7 +135,7 @@ class MixedCluster:
     def start_datanode(self, name: str, kind: Kind) -> None:
         """Start it, and wait until it obeys the active NameNode and the other one knows it."""
         self.launch(name, kind)
-        url = self.layout.datanode_url(name)
+        url = self.layout.url(name)
         self._wait(lambda: state.datanode_serves(url), f"{name} to be taken by both NameNodes")
 
     def finish(self, name: str, command: list[str]) -> str:
@@ -217,7 +217,7 @@ class MixedCluster:
         name = zkfc_of(namenode)
         log = self.supervisor.processes[name].log
         if self.kinds[name] is Kind.OURS:
-            url = self.layout.zkfc_url(namenode)
+            url = self.layout.url(f"zkfc-{namenode}")
             self._wait(lambda: state.zkfc_is_candidate(url), f"{name} to stand for election")
             return
 
