@@ -72,10 +72,7 @@ async def fence(
         before = loop.time()
         allowed = min(method_timeout_seconds, deadline - before)
         given = _Given(environment, ssh or SshSettings(), allowed, run, over_ssh or _over_ssh)
-        if fault := _fault_of(target):
-            outcome, detail, output = model.FencingOutcome.NOT_RUN, fault, ""
-        else:
-            outcome, detail, output = await _supervise(method, target, given)
+        outcome, detail, output = await _supervise(method, target, given)
         attempt = model.Attempt(
             str(method),
             outcome,
@@ -151,6 +148,11 @@ async def _over_ssh(
 async def _supervise(
     method: model.MethodSpec, target: model.Target, given: _Given
 ) -> tuple[model.FencingOutcome, str, str]:
+    if fault := _fault_of(target):
+        return model.FencingOutcome.NOT_RUN, fault, ""
+    if given.allowed_seconds <= 0:
+        reason = "the time for all methods together had run out"
+        return model.FencingOutcome.NOT_RUN, reason, ""
     try:
         return await _try(method, target, given)
     except Exception as failure:
@@ -162,17 +164,14 @@ async def _supervise(
 async def _try(
     method: model.MethodSpec, target: model.Target, given: _Given
 ) -> tuple[model.FencingOutcome, str, str]:
-    allowed_seconds = given.allowed_seconds
-    if allowed_seconds <= 0:
-        return model.FencingOutcome.NOT_RUN, "the time for all methods together had run out", ""
+    limit = given.allowed_seconds
     match method:
         case model.ShellMethod():
             return await _try_shell(method, target, given)
         case model.SshMethod():
-            limit = allowed_seconds
             return await given.over_ssh(method, target, given.ssh, deadline_seconds=limit)
         case model.KillMethod():
-            outcome, detail = await kill_on_this_machine(target, deadline_seconds=allowed_seconds)
+            outcome, detail = await kill_on_this_machine(target, deadline_seconds=limit)
             return outcome, detail, ""
         case model.JournalEpochMethod():
             detail = (

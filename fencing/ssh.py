@@ -22,7 +22,6 @@ from fencing.remote_shell import MAX_ANSWER_BYTES, Answer, new_nonce
 from fencing.ssh_login import SshFailed, log_in
 from fencing.ssh_settings import SshSettings
 from fencing.ssh_verdict import (
-    Killed,
     Port,
     SshResult,
     judge_killed,
@@ -111,10 +110,9 @@ class _Session:
         port = self._target.port
         self.doing = f"killing the process on port {port}"
         ended = self._ask(f"fuser -k -n tcp {port}")
-        killed = Killed(ended.status, _pids(ended))
-        left = self._pids_left(killed) if killed.status == 0 else frozenset[int]()
-        verdict = judge_killed(killed, left)
-        if verdict is not None:
+        killed = _pids(ended)
+        left = self._pids_left(killed) if ended.status == 0 else frozenset[int]()
+        if (verdict := judge_killed(ended.status, killed, left)) is not None:
             return verdict
         self.doing = f"checking whether port {port} is closed"
         from_here = self._probe_from_here()
@@ -122,18 +120,18 @@ class _Session:
         on_host = self._probe_there() if from_here is Port.CLOSED else None
         return judge_port(on_host, from_here)
 
-    def _pids_left(self, killed: Killed) -> frozenset[int]:
+    def _pids_left(self, killed: frozenset[int]) -> frozenset[int]:
         """Return which processes hold the port a moment later.  Raises SshFailed if unknown."""
         end = time.monotonic() + GONE_WITHIN_SECONDS
         while True:
             seen = self._ask(f"fuser -n tcp {self._target.port}")
             if seen.status not in (0, 1):
                 raise SshFailed(
-                    f"killed {sorted(killed.pids)}, and whether they ended is not known: fuser "
+                    f"killed {sorted(killed)}, and whether they ended is not known: fuser "
                     f"then ended with status {seen.status}"
                 )
             left = _pids(seen)
-            if not killed.pids & left or time.monotonic() > end:
+            if not killed & left or time.monotonic() > end:
                 return left
 
     def _probe_there(self) -> Port:
@@ -150,10 +148,10 @@ class _Session:
     def _probe_from_here(self) -> Port:
         host, port = self._target.host, self._target.port
         try:
-            addresses = {found[4][:2] for found in socket.getaddrinfo(host, port, type=_STREAM)}
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError:
             return Port.UNKNOWN
-        return port_at(map(_probe, sorted(addresses)))
+        return port_at(map(_probe, sorted({one[4][:2] for one in found})))
 
     def _ask(self, command: str) -> Answer:
         """Return what the remote shell answers to a command.
@@ -214,9 +212,6 @@ class _Session:
             if line.strip():
                 tell(f"fencing.{stream}", host=self._target.host, line=line.strip())
                 self._said.append(line.strip())
-
-
-_STREAM: Final = socket.SOCK_STREAM
 
 
 def _probe(address: tuple[object, ...]) -> Port:

@@ -29,14 +29,6 @@ class Port(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Killed:
-    """What ``fuser -k`` did: its status, and the processes that it named."""
-
-    status: int
-    pids: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
 class SshResult:
     """An outcome and its reason, for the report."""
 
@@ -66,24 +58,25 @@ def port_at(addresses: Iterable[Port]) -> Port:
     return Port.CLOSED if seen == {Port.CLOSED} else Port.UNKNOWN
 
 
-def judge_killed(killed: Killed, left: frozenset[int]) -> SshResult | None:
-    """Decide from ``fuser`` alone, or return None where only the port can decide.
+def judge_killed(status: int, pids: frozenset[int], left: frozenset[int]) -> SshResult | None:
+    """Decide from ``fuser -k`` alone, or return None where only the port can decide.
 
-    ``left`` are the processes on the port a moment after the kill.  Other ones than those that were
-    killed do no harm: a supervisor has started the NameNode anew, and it starts as standby.
+    ``pids`` are the processes that it named, ``left`` those on the port a moment after the kill.
+    Other ones than those that were killed do no harm: a supervisor has started the NameNode anew,
+    and it starts as standby.
     """
-    if killed.status == 0 and killed.pids:
-        unkillable = sorted(killed.pids & left)
+    if status == 0 and pids:
+        unkillable = sorted(pids & left)
         if unkillable:
             return SshResult(FencingOutcome.FAILED, f"killed, but still there: {_pids(unkillable)}")
-        return SshResult(FencingOutcome.SUCCEEDED, f"killed {_pids(sorted(killed.pids))}")
-    if killed.status in (0, 1):
+        return SshResult(FencingOutcome.SUCCEEDED, f"killed {_pids(sorted(pids))}")
+    if status in (0, 1):
         return None
-    if killed.status == NOT_FOUND:
+    if status == NOT_FOUND:
         return SshResult(
             FencingOutcome.FAILED, "fuser is not installed on the victim's host (Debian: psmisc)"
         )
-    return SshResult(FencingOutcome.FAILED, f"fuser ended with status {killed.status}")
+    return SshResult(FencingOutcome.FAILED, f"fuser ended with status {status}")
 
 
 def judge_port(on_host: Port | None, from_here: Port) -> SshResult:

@@ -12,7 +12,7 @@ from fencing.fencer import fence, load_code_of
 from fencing.model import FencingOutcome, FencingReport, ShellMethod, Target
 from fencing.shell import Finished, NotStarted, Overran
 from fencing.spec import parse_methods
-from fencing.ssh_verdict import Killed, Port, judge_killed, judge_port
+from fencing.ssh_verdict import Port, judge_killed, judge_port
 
 TARGET = Target("ns1", "nn1", "dummyhost", 1234)
 TWO = (ShellMethod("first"), ShellMethod("second"))
@@ -162,7 +162,9 @@ def test_a_port_that_listens_on_the_host_is_not_fenced(from_here: Port) -> None:
 
 
 def test_whom_fuser_has_killed_is_named_where_it_names_anybody() -> None:
-    named = judge_killed(Killed(0, frozenset({7, 5})), frozenset())
+    named = judge_killed(0, frozenset({7, 5}), frozenset())
     assert named is not None
     assert named.detail == "killed process 5, 7"
-    assert judge_killed(Killed(0), frozenset({7})) is None, "only the port can show that it ended"
+    assert judge_killed(0, frozenset(), frozenset({7})) is None, (
+        "only the port can show that it ended"
+    )

@@ -11,7 +11,7 @@ import pytest
 from fencing.fencer import fence
 from fencing.model import FencingOutcome, FencingReport, JournalEpochMethod, SshMethod, Target
 from fencing.ssh_settings import HostKeys, SshSettings
-from fencing.ssh_verdict import Killed, Port, judge_killed, judge_port
+from fencing.ssh_verdict import Port, judge_killed, judge_port
 from tests.fencing import sshd as fencing_sshd
 from tests.fencing.sshd import (
     Sshd,
@@ -231,12 +231,12 @@ TABLE = {
 @pytest.mark.parametrize("row", TABLE, ids=str)
 def test_the_table_of_return_codes(row: tuple[int, Port, Port]) -> None:
     status, there, here = row
-    verdict = judge_killed(Killed(status), frozenset()) or judge_port(there, here)
+    verdict = judge_killed(status, frozenset(), frozenset()) or judge_port(there, here)
     assert (verdict.outcome is FencingOutcome.SUCCEEDED) is TABLE[row], verdict
 
 
 def test_a_restarted_namenode_is_not_the_one_that_was_killed() -> None:
-    again = judge_killed(Killed(0, frozenset({7})), frozenset({8}))
+    again = judge_killed(0, frozenset({7}), frozenset({8}))
     assert again is not None
     assert again.outcome is FencingOutcome.SUCCEEDED
 
