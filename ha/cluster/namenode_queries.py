@@ -71,8 +71,8 @@ async def _service_status(look: query.Look, address: HostPort) -> ServiceStatus:
 async def _of_hadoop(look: query.Look, node: NameNodeAddress, row: NameNodeRow) -> NameNodeRow:
     """Read the transactions of Hadoop's NameNode from its bean: it has no status page of ours."""
     try:
-        bean = _first_bean(await look.ask(query.fetch_object(node.http, _INFO)))
-        blocks = _first_bean(await look.ask(query.fetch_object(node.http, _BLOCKS)))
+        bean = _first_bean(await look.ask(query.fetch(node.http, _INFO)))
+        blocks = _first_bean(await look.ask(query.fetch(node.http, _BLOCKS)))
     except query.NoAnswer as failure:
         return dataclasses.replace(row, note=f"neither /status nor /jmx: {failure}")
     version = entry(str, bean.get("SoftwareVersion")) or entry(str, bean.get("Version")) or ""

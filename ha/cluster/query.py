@@ -116,13 +116,11 @@ class Look:
         return str(error) or type(error).__name__
 
 
-async def fetch(address: HostPort) -> Mapping[str, object]:
-    """Fetch the object at /status.  Raises ``ValueError`` if it is none, else as ``http_get``."""
-    return await fetch_object(address, "/status")
+async def fetch(address: HostPort, target: str = "/status") -> Mapping[str, object]:
+    """Fetch the JSON object at a path with its query.
 
-
-async def fetch_object(address: HostPort, target: str) -> Mapping[str, object]:
-    """Fetch the JSON object at a path with its query.  Raises as ``fetch``."""
+    Raises ``ValueError`` if it is none, else as ``http_get``.
+    """
     before = datetime.now(UTC)
     answer = await http_get(address, target, most_bytes=MAX_ANSWER_BYTES)
     clock = ahead(answer.headers.get("date", ""), before, datetime.now(UTC))

@@ -138,9 +138,7 @@ def _reasons(view: ClusterView, condition: Condition) -> Iterator[str]:
     match condition:
         case Condition.SERVING | Condition.READ_ONLY | Condition.UNREADABLE:
             yield from failover_blockers(view) if view.automatic_failover else ()
-        case Condition.TAKING_OVER:
-            return
-        case Condition.NOT_SERVING:
+        case Condition.TAKING_OVER | Condition.NOT_SERVING:
             return
         case Condition.TWO_ACTIVE | Condition.UNKNOWN:
             yield from problems_of_roles(view)

@@ -14,12 +14,12 @@ from ha.conf.topology import HostPort
 from ha.elector.zookeeper.breadcrumb import decode
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.lock_check import untrusted_znodes
-from ha.elector.zookeeper.outcome import Refusal, Refused, value_of
+from ha.elector.zookeeper.outcome import value_of
 from ha.elector.zookeeper.settings import ZooKeeperSettings
-from ha.elector.zookeeper.znodes import connected, parent_exists
+from ha.elector.zookeeper.znodes import connected, content_of, parent_exists
 from ha.notices import store
 from ha.notices.codec import MAX_ENTRY_CHARACTERS
-from ha.notices.model import BadNotice, Drain, Member, Pause
+from ha.notices.model import BadNotice, Member, Pause
 from ha.record import dataclass
 
 LOCK_RESERVE_SECONDS = 0.2
@@ -91,11 +91,16 @@ async def _znodes(
     if not exists:
         because = f"{settings.scope} is not formatted; nnha zkfc --format-zk"
         return LockView(error=because), NoticesView(error=because)
-    bad = [one for one in (pause, *drains.values(), *members.values()) if _is_bad(one)]
+    notices = (pause, *drains.values(), *members.values())
+    bad = [one for one in notices if isinstance(one, BadNotice)]
     return dataclasses.replace(lock, session_timeout_seconds=granted), NoticesView(
         history=history,
         pause=pause if isinstance(pause, Pause) and store.PAUSE_ZNODE not in doubted else None,
-        drains={name: one for name, one in _drains(drains).items() if name not in doubted},
+        drains={
+            name: one.value
+            for name, one in drains.items()
+            if isinstance(one, store.Noted) and name not in doubted
+        },
         members={name: one for name, one in members.items() if isinstance(one, Member)},
         namesakes=namesakes,
         unreadable=tuple(str(one)[:MAX_ENTRY_CHARACTERS] for one in (*bad, *doubted.values())),
@@ -119,14 +124,6 @@ async def _reasons_not_obeyed(
     return told
 
 
-def _is_bad(found: object) -> bool:
-    return isinstance(found, BadNotice)
-
-
-def _drains(found: Mapping[str, store.Noted[Drain] | BadNotice]) -> Mapping[str, Drain]:
-    return {name: one.value for name, one in found.items() if isinstance(one, store.Noted)}
-
-
 async def _pause(session: Session, settings: ZooKeeperSettings) -> Pause | BadNotice | None:
     try:
         noted = await store.read_pause(session, settings)
@@ -136,11 +133,8 @@ async def _pause(session: Session, settings: ZooKeeperSettings) -> Pause | BadNo
 
 
 async def _lock(session: Session, settings: ZooKeeperSettings) -> LockView:
-    outcome = await session.read(settings.lock)
-    if isinstance(outcome, Refused) and outcome.why is Refusal.NO_NODE:
-        return LockView()
-    content, _ = value_of(outcome, f"read {settings.lock}")
-    return LockView(holder=decode(content).namenode)
+    content = await content_of(session, settings.lock)
+    return LockView(holder=None if content is None else decode(content).namenode)
 
 
 async def _server(look: Look, server: HostPort) -> ZooKeeperRow:

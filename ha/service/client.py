@@ -154,6 +154,12 @@ class ServiceClient:
         await self._connection.close()
 
 
+async def state_of(address: HostPort, *, deadline_seconds: float) -> ServiceState:
+    """Ask a NameNode for its state over a connection of its own; errors as of both its steps."""
+    async with ServiceClient.connected(address, deadline_seconds=deadline_seconds) as client:
+        return (await client.status(deadline_seconds=deadline_seconds)).state
+
+
 def _info(
     source: RequestSource, *, predecessor_gone_until: float = 0.0, turn: int = 0
 ) -> ha_service_pb2.HAStateChangeRequestInfoProto:

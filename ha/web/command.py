@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ha.cluster.daemon_queries import load_journal_probe, look_at
-from ha.cluster.query import fetch_object
+from ha.cluster.query import fetch
 from ha.cluster.view import ClusterView
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
@@ -97,7 +97,7 @@ async def _serve(
     connections = KeptConnections()
     session = KeptSession(lambda: looker.poll_soon())
     nodes = {node.namenode: node.http for node in namenodes(conf, nameservice)}
-    hours = Hours(nodes, fetch_object)
+    hours = Hours(nodes, fetch)
 
     async def look() -> ClusterView:
         found, newest = await asyncio.gather(

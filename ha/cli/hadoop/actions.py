@@ -17,12 +17,12 @@ from ha.cli.operate.handover import patience_seconds
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import cluster as keys
-from ha.conf.topology import HostPort, NameNodeAddress, namenodes, nameservice_of
+from ha.conf.topology import NameNodeAddress, namenodes, nameservice_of
 from ha.console.exit_codes import DONE, HADOOP_FAILURE, OUTCOME_UNKNOWN
 from ha.console.options import confirmed
 from ha.record import dataclass
 from ha.service import errors
-from ha.service.client import ServiceClient
+from ha.service.client import ServiceClient, state_of
 from ha.service.model import RequestSource, ServiceState
 from ha.service.zkfc_client import ZkfcClient
 
@@ -90,8 +90,8 @@ Action = Callable[[Asked], Coroutine[None, None, int]]
 
 async def service_state(asked: Asked) -> int:
     """Run -getServiceState: print one line, the state in lower case."""
-    state = await _state(asked.node(asked.arguments[0]).service, asked.check_seconds)
-    click.echo(state)
+    address = asked.node(asked.arguments[0]).service
+    click.echo(await state_of(address, deadline_seconds=asked.check_seconds))
     return DONE
 
 
@@ -101,7 +101,7 @@ async def all_service_states(asked: Asked) -> int:
     Unlike Hadoop all are asked at once, so that a dead one does not hold up the others.
     """
     nodes = asked.nodes()
-    asking = (_state(node.service, asked.check_seconds) for node in nodes)
+    asking = (state_of(node.service, deadline_seconds=asked.check_seconds) for node in nodes)
     answers = await asyncio.gather(*asking, return_exceptions=True)
     for node, answer in zip(nodes, answers, strict=True):
         if isinstance(answer, BaseException) and not isinstance(answer, errors.ServiceError):
@@ -121,8 +121,7 @@ async def check_health(asked: Asked) -> int:
         async with ServiceClient.connected(address, deadline_seconds=seconds) as client:
             await client.monitor_health(deadline_seconds=seconds)
     except errors.HealthCheckFailed as error:
-        click.echo(f"Health check failed: {error}", err=True)
-        return HADOOP_FAILURE
+        return _end(f"Health check failed: {error}")
     return DONE
 
 
@@ -138,12 +137,10 @@ async def failover(asked: Asked) -> int:
     if not asked.automatic:
         return await _failover_by_hand(asked, first, second)
     if asked.flags & {"forcefence", "forceactive"}:
-        click.echo(
+        return _end(
             "forcefence and forceactive flags not supported with auto-failover enabled. "
             "Nothing was changed.",
-            err=True,
         )
-        return HADOOP_FAILURE
     return await _graceful_failover(asked, second)
 
 
@@ -157,14 +154,12 @@ async def _failover_by_hand(asked: Asked, old: NameNodeAddress, new: NameNodeAdd
     try:
         await fail_over(old, new, force, hands)
     except FailoverFailed as failure:
-        click.echo(f"Failover failed: {failure}.", err=True)
-        return HADOOP_FAILURE
+        return _end(f"Failover failed: {failure}.")
     except OutcomeUnknown as unknown:
-        click.echo(
+        return _end(
             f"Failover outcome unknown: {unknown}. Look with: haadmin -getAllServiceState.",
-            err=True,
+            OUTCOME_UNKNOWN,
         )
-        return OUTCOME_UNKNOWN
     click.echo(f"Failover from {old.namenode} to {new.namenode} successful")
     return DONE
 
@@ -172,11 +167,9 @@ async def _failover_by_hand(asked: Asked, old: NameNodeAddress, new: NameNodeAdd
 async def to_observer(asked: Asked) -> int:
     """Refuse -transitionToObserver, because our NameNode has no such role."""
     asked.node(asked.arguments[0])
-    click.echo(
+    return _end(
         "transitionToObserver: nnha's NameNode cannot be an observer. Nothing was changed.",
-        err=True,
     )
-    return HADOOP_FAILURE
 
 
 async def to_active(asked: Asked) -> int:
@@ -220,12 +213,11 @@ async def _change(
     except errors.ServiceUnreachable as error:
         if not error.sent:
             raise
-        click.echo(
+        return _end(
             f"Outcome unknown: {target.namenode} stopped answering ({error}); it may have done it, "
             f"or may still. Look with: haadmin -getServiceState {target.namenode}",
-            err=True,
+            OUTCOME_UNKNOWN,
         )
-        return OUTCOME_UNKNOWN
     return DONE
 
 
@@ -241,8 +233,7 @@ async def _graceful_failover(asked: Asked, target: NameNodeAddress) -> int:
         ):
             await client.graceful_failover(deadline_seconds=seconds)
     except errors.ServiceFailed as error:
-        click.echo(f"Failover failed: {error}", err=True)
-        return HADOOP_FAILURE
+        return _end(f"Failover failed: {error}")
     except errors.ServiceUnreachable as error:
         if not error.sent:
             raise
@@ -266,20 +257,19 @@ async def _told_at_a_terminal(asked: Asked, target: NameNodeAddress) -> AsyncIte
 async def _after_silence(asked: Asked, target: NameNodeAddress, error: errors.ServiceError) -> int:
     """Look whether an unanswered request was carried out, and report no more than what was seen."""
     try:
-        state = await _state(target.service, OTHERS_STATUS_SECONDS)
+        state = await state_of(target.service, deadline_seconds=OTHERS_STATUS_SECONDS)
     except errors.ServiceError:
         state = None
     if state is ServiceState.ACTIVE:
         click.echo(f"Failover to {await java_name(target.lifeline)} successful")
         return DONE
     seen = f"is {state} at this moment" if state else "does not answer either"
-    click.echo(
+    return _end(
         f"Failover outcome unknown: the failover controller of {target.namenode} stopped "
         f"answering ({error}). {target.namenode} {seen}; the failover may still happen. "
         "Look with: haadmin -getAllServiceState, or nnha status.",
-        err=True,
+        OUTCOME_UNKNOWN,
     )
-    return OUTCOME_UNKNOWN
 
 
 async def _source(asked: Asked, target: NameNodeAddress) -> RequestSource | None:
@@ -300,6 +290,12 @@ async def _source(asked: Asked, target: NameNodeAddress) -> RequestSource | None
     return RequestSource.USER_FORCED if _confirmed() else None
 
 
+def _end(message: str, code: int = HADOOP_FAILURE) -> int:
+    """Show on stderr what went wrong, and return the exit code for it."""
+    click.echo(message, err=True)
+    return code
+
+
 def _confirmed() -> bool:
     click.echo(
         "You have specified the --forcemanual flag. It goes past the failover controllers, which\n"
@@ -313,7 +309,7 @@ def _confirmed() -> bool:
 
 async def _surely_not_active(node: NameNodeAddress) -> bool:
     try:
-        state = await _state(node.service, OTHERS_STATUS_SECONDS)
+        state = await state_of(node.service, deadline_seconds=OTHERS_STATUS_SECONDS)
     except errors.ServiceError as error:
         click.echo(
             f"Unexpected error occurred while asking {await java_name(node.lifeline)}: {error}\n"
@@ -328,8 +324,3 @@ async def _surely_not_active(node: NameNodeAddress) -> bool:
         )
         return False
     return True
-
-
-async def _state(address: HostPort, seconds: float) -> ServiceState:
-    async with ServiceClient.connected(address, deadline_seconds=seconds) as client:
-        return (await client.status(deadline_seconds=seconds)).state

@@ -15,7 +15,7 @@ from ha.conf.keys import cluster as keys
 from ha.conf.topology import HostPort, NameNodeAddress
 from ha.console.result import Code, CommandOutcome, Ending
 from ha.service import errors
-from ha.service.client import ServiceClient
+from ha.service.client import state_of
 from ha.service.model import ServiceState
 from ha.service.zkfc_client import ZkfcClient
 
@@ -227,8 +227,7 @@ States = dict[str, ServiceState | None]
 
 async def _state(node: NameNodeAddress) -> ServiceState | None:
     try:
-        async with ServiceClient.connected(node.service, deadline_seconds=LOOK_SECONDS) as client:
-            return (await client.status(deadline_seconds=LOOK_SECONDS)).state
+        return await state_of(node.service, deadline_seconds=LOOK_SECONDS)
     except errors.ServiceError:
         return None
 

@@ -18,8 +18,9 @@ from ha.conf.topology import NameNodeAddress
 from ha.console.output import plain
 from ha.console.switchover_hints import Steps, new_lines, steps_of
 from ha.notices.codec import entry
-from ha.service.client import ServiceClient
+from ha.service.client import state_of
 from ha.service.errors import ServiceError
+from ha.service.model import ServiceState
 
 POLL_SECONDS: Final = 0.1
 ANSWER_SECONDS: Final = 1.0
@@ -82,14 +83,11 @@ class _NameNode:
     def __init__(self, node: NameNodeAddress, tell: TellLine) -> None:
         self._node = node
         self._tell = tell
-        self._before = ""
+        self._before: ServiceState | None = None
 
     async def look(self) -> None:
         with suppress(ServiceError):
-            async with ServiceClient.connected(
-                self._node.service, deadline_seconds=ANSWER_SECONDS
-            ) as client:
-                state = (await client.status(deadline_seconds=ANSWER_SECONDS)).state.value
+            state = await state_of(self._node.service, deadline_seconds=ANSWER_SECONDS)
             if self._before and state != self._before:
                 self._tell(f"{self._node.namenode} is {state}")
             self._before = state

@@ -78,28 +78,19 @@ def _headlines(view: ClusterView, *, wide: bool) -> Iterator[Text]:
     lasting = "" if began is None else f" for {since(began, view.moment)}"
     if began is not None and wide:
         lasting += f" (since {time_text(began)})"
+    failover = readiness(view).value if view.automatic_failover else "BY HAND"
+    count = len(problems(view))
+    well = "healthy" if count == 0 else f"{count} problem{'s' if count > 1 else ''}"
     yield Text.assemble(
         ("Cluster ", ""),
         (plain(view.nameservice), "bold"),
         (f"   epoch {epoch}   active ", ""),
         (plain(active), "bold" if len(actives) == 1 else "bold red"),
-        (f"{lasting}   {_readiness(view)}", ""),
-        (f"{_wellness(view)}   {view.taken_at}", ""),
+        (f"{lasting}   failover: {failover}   {well}   {view.taken_at}", ""),
         overflow="fold",
     )
     if because:
         yield Text(f"  because {plain(because)}", overflow="fold")
-
-
-def _readiness(view: ClusterView) -> str:
-    if not view.automatic_failover:
-        return "failover: BY HAND   "
-    return f"failover: {readiness(view).value}   "
-
-
-def _wellness(view: ClusterView) -> str:
-    count = len(problems(view))
-    return "healthy" if count == 0 else f"{count} problem{'s' if count > 1 else ''}"
 
 
 def _problems(view: ClusterView) -> Iterator[str]:

@@ -348,11 +348,7 @@ class Session:
         cap = self._settings.handshake_cap_seconds
         return self._invoke(min(timeout_seconds, cap), *arguments, **named)
 
-    def _connected(self, timeout_seconds: float) -> None:
-        self._note_timeout(timeout_seconds)
-        self._report(SessionState.CONNECTED, "")
-
-    def _note_timeout(self, seconds: float) -> None:
+    def _connected(self, seconds: float) -> None:
         differs = abs(seconds - self._settings.session_timeout_seconds) > 0.001
         if self.timeout_seconds is None and differs:
             log.warning(
@@ -361,6 +357,7 @@ class Session:
                 granted_seconds=seconds,
             )
         self.timeout_seconds = seconds
+        self._report(SessionState.CONNECTED, "")
 
     def _stop(self, closed: asyncio.Future[None] | None) -> None:
         try:
