@@ -5,7 +5,6 @@ import random
 import uuid
 from collections.abc import Sequence
 from itertools import count
-from types import TracebackType
 from typing import TypeVar
 
 from google.protobuf.message import Message
@@ -97,9 +96,7 @@ class Namenodes:
     async def __aenter__(self) -> "Namenodes":
         return self
 
-    async def __aexit__(
-        self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
