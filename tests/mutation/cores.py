@@ -1,7 +1,9 @@
 """The pure cores: their files, the fast tests of each, and the worlds that run it."""
 
+from pathlib import PurePosixPath
 from typing import Final
 
+from tests import ROOT
 from tests.mutation.core import NO_WORLDS, Core
 from tests.mutation.namenode_cores import NAMENODE_CORES
 
@@ -255,3 +257,16 @@ CORES: Final[dict[str, Core]] = {
     ),
     **NAMENODE_CORES,
 }
+
+
+def below(folder: str) -> Core:
+    """Return the code below a folder of the product, with the tests that mirror it.
+
+    Where no folder of tests has the same name, they are those of the nearest folder above.
+    """
+    files = (path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*.py"))
+    ours = sorted(name for name in files if "_pb2" not in name and "__" not in name)
+    mirror = PurePosixPath("tests") / folder
+    while not (ROOT / mirror).is_dir():
+        mirror = mirror.parent
+    return Core(tuple(ours), (str(mirror),), NO_WORLDS)

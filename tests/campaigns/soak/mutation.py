@@ -13,7 +13,7 @@ from random import Random
 import click
 
 from tests.mutation.core import Core
-from tests.mutation.cores import CORES
+from tests.mutation.cores import CORES, below
 from tests.mutation.explained import explained
 from tests.mutation.judging import Limits, Verdict, judge
 from tests.mutation.slips import Slip, slips_of
@@ -21,6 +21,12 @@ from tests.mutation.slips import Slip, slips_of
 
 @click.command()
 @click.option("--core", "names", multiple=True, type=click.Choice(list(CORES)), help="Or all.")
+@click.option(
+    "--below",
+    "folders",
+    multiple=True,
+    help="A folder of the product, by the tests that mirror it.",
+)
 @click.option("--sample", default=0, type=click.IntRange(min=0), help="So many of each; 0: all.")
 @click.option("--seed", default=1, show_default=True, help="Of the sample.")
 @click.option("--only", default="", help="Those whose name has this text in it.")
@@ -35,6 +41,7 @@ from tests.mutation.slips import Slip, slips_of
 def mutation(
     *,
     names: Sequence[str],
+    folders: Sequence[str],
     sample: int,
     seed: int,
     only: str,
@@ -50,13 +57,15 @@ def mutation(
     """Plant slips into the cores; exit code 0 only if each is noticed or explained."""
     limits = Limits(jobs, measured, worlds, seconds, first_seed)
     scores = []
-    for name in names or CORES:
-        slips = chosen(CORES[name], sample, seed, only, confused=confused)
+    cores = {name: CORES[name] for name in names or ([] if folders else CORES)}
+    cores |= {folder: below(folder) for folder in folders}
+    for name, core in cores.items():
+        slips = chosen(core, sample, seed, only, confused=confused)
         if listed:
             for slip in slips:
                 click.echo(slip.name)
             continue
-        scores.append(_score(name, slips, limits))
+        scores.append(_score(name, core, slips, limits))
     if as_object:
         click.echo(json.dumps({"cores": scores}))
     raise SystemExit(1 if any(score["survived"] for score in scores) else 0)
@@ -73,7 +82,7 @@ def chosen(core: Core, sample: int, seed: int, only: str, *, confused: bool = Fa
     return slips
 
 
-def _score(name: str, slips: Sequence[Slip], limits: Limits) -> dict[str, object]:
+def _score(name: str, core: Core, slips: Sequence[Slip], limits: Limits) -> dict[str, object]:
     began = time.monotonic()
     done = 0
 
@@ -83,7 +92,7 @@ def _score(name: str, slips: Sequence[Slip], limits: Limits) -> dict[str, object
         by = f"by {verdict.by}"[:90] if verdict.by else "SURVIVED"
         click.echo(f"{done}/{len(slips)} {verdict.slip.path}:{verdict.slip.line} {by}", err=True)
 
-    verdicts = judge(CORES[name], slips, limits, told)
+    verdicts = judge(core, slips, limits, told)
     survived = [verdict for verdict in verdicts if not verdict.by]
     for verdict in survived:
         ran = f"{verdict.tests} tests and {verdict.worlds} of {limits.measured} worlds run its line"

@@ -3,16 +3,17 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ha.conf.topology import HostPort
 from ha.rpc import errors
 from ha.rpc import wire as client_wire
 from ha.rpc.call_header import Asked
-from ha.rpc.client import RpcConnection
+from ha.rpc.client import RpcConnection, call_once
 from ha.rpc.java_names import STANDBY_EXCEPTION, VERSION_MISMATCH
 from ha.rpc.limits import DEFAULT_LIMITS
 from ha.rpc.packets import CallKey, Detail, encode_failure, encode_success
@@ -104,6 +105,25 @@ async def test_a_late_answer_is_dropped_and_the_connection_lives() -> None:
             await wire.ask(connection, "first", seconds=0.05)
         late.set()
         assert await wire.ask(connection, "second") == "second"
+
+
+@pytest.mark.parametrize("refused", [False, True])
+async def test_a_call_over_a_connection_of_its_own_ends_that_connection(refused: bool) -> None:
+    ended = asyncio.Event()
+
+    async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        (call,) = await next_calls(new_session(), reader, 1)
+        failed = encode_failure(call.key, STANDBY_EXCEPTION, "no", Detail.ERROR_APPLICATION)
+        writer.write(failed if refused else echoed(call))
+        await reader.read()
+        ended.set()
+
+    async with peer(once) as port:
+        place, said = HostPort("127.0.0.1", port), wire.Echo(context="hello")
+        with pytest.raises(errors.RemoteFault) if refused else nullcontext():
+            await call_once(place, wire.ECHO, "echo", said, wire.Echo, deadline_seconds=20)
+        async with asyncio.timeout(20):
+            await ended.wait()
 
 
 async def test_a_frozen_server_is_found_by_the_deadline_of_each_call() -> None:

@@ -281,6 +281,21 @@ async def test_who_has_only_tokens_for_others_goes_on_without(scene: Scene) -> N
         assert "alice" in (await client.answer()).message  # the kernel knows better, as ever
 
 
+async def test_where_nothing_is_proved_a_caller_goes_on_without_a_token(scene: Scene) -> None:
+    access = AccessControl(
+        Mode.INSECURE, target="t", audit=Unwritten(), own_uid=1, uid_of=lambda *_: None
+    )
+    offer_tokens(access, lambda: scene.served.namespace.secrets)
+    server = RpcServer([scene.served.face.protocol()], access=access)
+    places = [HostPort("127.0.0.1", await server.start("127.0.0.1", 0))]
+    try:
+        async with Namenodes(places, user="bob") as namenodes:
+            asked = await namenodes.ask(calls.GetFileInfoResponseProto, src="/")
+        assert asked.fs.owner
+    finally:
+        await server.stop()
+
+
 @pytest.mark.usefixtures("logged_out_again")
 async def test_with_kerberos_tokens_come_before_tickets_and_names_have_its_rules() -> None:
     rules = parse_rules("RULE:[2:$1-$2](svc-.*)s/svc-/s-/ DEFAULT", "hadoop", "R")
