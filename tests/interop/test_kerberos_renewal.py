@@ -46,7 +46,9 @@ def short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kdc]:
 
 @contextmanager
 def served(kdc: Kdc, folder: Path) -> Iterator[OurCluster]:
-    cluster = open_cluster(folder / "cluster", datanodes=1, more_keys=keys(kdc))
+    # Connections that stay open protect messages beyond the end of the tickets that began them.
+    more = keys(kdc) | {"hadoop.rpc.protection": "privacy"}
+    cluster = open_cluster(folder / "cluster", datanodes=1, more_keys=more)
     (folder / "hadoop").mkdir()
     with cluster, running_hadoop(folder / "hadoop") as hadoop:
         hadoop.gateway.jvm.java.lang.System.setProperty(

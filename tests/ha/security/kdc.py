@@ -109,14 +109,20 @@ class Kdc:
         self._admin(*(f"ktadd -k {keytab} {name}" for name in names))
 
     def drop_old_keys(self, keytab: Path, *names: str) -> None:
-        """Leave only the newest keys of principals in their file: the second half."""
-        self._admin(*(f"ktremove -k {keytab} {name} old" for name in names))
+        """Leave only the newest keys of principals in their file: the second half.
+
+        By a new file, as ``ktremove`` leaves holes, at which Hadoop's daemons do not start.
+        """
+        new = keytab.with_suffix(".new")
+        self._admin(*(f"ktadd -norandkey -k {new} {name}" for name in names))
+        new.rename(keytab)
 
     def kinit(self, name: str) -> Path:
         """Fetch a person's ticket; return the file of the ticket cache."""
         cache = self.folder / f"{name.replace('/', '_')}.cache"
-        self._run("kinit", "-k", "-t", str(self.keytab(name)), "-c", str(cache), name)
-        return cache
+        new = cache.with_suffix(".fresh")  # Java locks no cache that it reads
+        self._run("kinit", "-k", "-t", str(self.keytab(name)), "-c", str(new), name)
+        return new.rename(cache)
 
     def _admin(self, *lines: str) -> None:
         self._run("kadmin.local", text="".join(f"{line}\n" for line in lines))
