@@ -5,7 +5,6 @@ See docs/reference/datanode.md#acknowledgements.
 
 import asyncio
 import contextlib
-from types import TracebackType
 from typing import Final, Self
 
 from datanode.replicas.store import Store
@@ -60,9 +59,7 @@ class Acknowledger:
             self._task = asyncio.create_task(self._run(), name=f"acknowledge {self._block}")
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._task is None:
             return
         if kind is None:

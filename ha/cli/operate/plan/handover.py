@@ -44,14 +44,9 @@ def plan_switchover(view: ClusterView, target: str | None) -> HandoverPlan | End
     if not actives and _active_may_be_found_later(view):
         return no_answer(view, "switchover", target, "which NameNode is active is not known")
     if not actives:
-        return refusal(
-            view,
-            "switchover",
-            Code.NO_ACTIVE,
-            "no NameNode says that it is active, so none can be asked to hand over",
-            target=target,
-            hint="nnha explain, and nnha failover TARGET",
-        )
+        found = "no NameNode says that it is active, so none can be asked to hand over"
+        hint = "nnha explain, and nnha failover TARGET"
+        return refusal(view, "switchover", Code.NO_ACTIVE, found, target=target, hint=hint)
     if target == actives[0]:
         return Ending(
             "switchover",
@@ -202,14 +197,9 @@ def unknown_cluster(view: ClusterView, command: str, target: str | None) -> Endi
         return no_answer(view, command, target, "nothing is known of the cluster")
     if target is not None and view.namenode(target) is None:
         names = ", ".join(row.namenode for row in view.namenodes)
-        return refusal(
-            view,
-            command,
-            Code.NO_SUCH_NODE,
-            f"there is no NameNode {target} in {view.nameservice}: it has {names}",
-            target=target,
-            hint=f"nnha {command} with one of {names}",
-        )
+        found = f"there is no NameNode {target} in {view.nameservice}: it has {names}"
+        hint = f"nnha {command} with one of {names}"
+        return refusal(view, command, Code.NO_SUCH_NODE, found, target=target, hint=hint)
     return None
 
 
@@ -239,14 +229,8 @@ def _unfit(view: ClusterView, command: str, target: str) -> Ending:
     if target in [one.namenode for one in candidates_of(view) if one.unknown]:
         told = f"whether {target} can take over is not known"
         return no_answer(view, command, target, told)
-    return refusal(
-        view,
-        command,
-        Code.CANDIDATE_UNFIT,
-        f"{target} cannot take over now",
-        target=target,
-        hint="",
-    )
+    found = f"{target} cannot take over now"
+    return refusal(view, command, Code.CANDIDATE_UNFIT, found, target=target, hint="")
 
 
 def no_answer(view: ClusterView, command: str, target: str | None, told: str) -> Ending:
