@@ -5,7 +5,6 @@ import random
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from types import TracebackType
 from typing import Final, TypeVar
 
 import structlog
@@ -106,9 +105,7 @@ class Writer:
     async def __aenter__(self) -> "Writer":
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         await (self.close() if kind is None else self.abort())
 
     async def write(self, data: bytes | bytearray | memoryview) -> None:

@@ -219,13 +219,9 @@ class Supervisor:
         started = [self._processes[name] for name in names if name in self._processes]
         self._terminate(started, STOP_SECONDS)
 
-    def stop_all(self, *, deadline_seconds: float = STOP_SECONDS) -> None:
-        """End everything at once, the ones started last first to be asked."""
-        self._terminate(list(reversed(self._processes.values())), deadline_seconds)
-
     def close(self) -> None:
-        """End everything, and the reaper."""
-        self.stop_all()
+        """End everything at once, the ones started last first to be asked, and the reaper."""
+        self._terminate(list(reversed(self._processes.values())), STOP_SECONDS)
         for each in self._processes.values():
             each.close_pipes()
         if self._reaper is not None:
