@@ -277,7 +277,7 @@ def live(module: ModuleType, scope: str) -> FunctionType:
         found = found.fset
     found = getattr(found, "fget", None) or getattr(found, "__func__", None) or found
     while not isinstance(found, FunctionType) or hasattr(found, "__wrapped__"):
-        found = found.__wrapped__
+        found = getattr(found, "callback", None) or found.__wrapped__  # of a command of click
     return found
 
 

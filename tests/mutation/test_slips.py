@@ -7,11 +7,11 @@ import pytest
 
 from tests import ROOT
 from tests.mutation import toy
-from tests.mutation.cores import CORES
+from tests.mutation.cores import CORES, below
 from tests.mutation.explained import explained
 from tests.mutation.judging import forked
 from tests.mutation.reach import Reached, blocks_of, lines_of, probe
-from tests.mutation.slips import Slip, code_of, module_of, plant, slips_in, slips_of
+from tests.mutation.slips import Slip, code_of, live, module_of, plant, slips_in, slips_of
 from tests.mutation.unreached import name_of, unreached
 
 TOY = "tests/mutation/toy.py"
@@ -177,3 +177,16 @@ def test_every_file_of_a_core_is_a_module_of_the_product() -> None:
     for core in CORES.values():
         for path in core.files:
             assert module_of(path).__file__ == str(ROOT / path)
+
+
+def test_a_folder_is_judged_by_the_tests_that_mirror_it() -> None:
+    rpc = below("ha/rpc")
+    assert "ha/rpc/client.py" in rpc.files
+    assert not [path for path in rpc.files if "_pb2" in path or "__init__" in path]
+    assert rpc.tests == ("tests/ha/rpc",)
+    assert below("journal/node/lanes").tests == ("tests/journal/node",)
+
+
+def test_the_function_of_a_command_is_found() -> None:
+    found = live(module_of("journal/node/process/command.py"), "journalnode")
+    assert found.__qualname__ == "journalnode"

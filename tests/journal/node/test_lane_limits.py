@@ -76,6 +76,23 @@ def test_a_writer_may_be_idle_between_messages_and_send_one_in_pieces(ends: Ends
     assert incoming.next() is None
 
 
+def test_a_message_must_end_also_behind_one_in_pieces(ends: Ends) -> None:
+    incoming = Incoming(ends[0], MOST, LaneBudget(), seconds=0.2)
+    whole = header(3) + b"abc"
+    ends[1].sendall(whole[:-1])
+    rest = threading.Timer(0.02, ends[1].sendall, (whole[-1:],))
+    rest.start()
+    assert incoming.next() == (header(3), b"abc")
+    rest.join()
+    ends[1].sendall(whole[:-1])
+    watchdog = threading.Timer(DEADLINE_SECONDS, ends[1].close)
+    watchdog.start()
+    with pytest.raises((NoLane, TimeoutError)):
+        incoming.next()
+    watchdog.cancel()
+    incoming.close()
+
+
 def test_large_messages_wait_for_each_other() -> None:
     budget = LaneBudget(total_bytes=3 * FREE_BYTES)
     assert budget.take(FREE_BYTES, 0) == 0, "it neither waits nor counts"
