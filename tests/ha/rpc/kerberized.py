@@ -15,6 +15,7 @@ from ha.rpc.java_names import (
     HA_SERVICE_PROTOCOL,
     ZKFC_PROTOCOL,
 )
+from ha.rpc.limits import DEFAULT_LIMITS, RpcLimits
 from ha.rpc.protocol import Call, Method, RpcProtocol
 from ha.rpc.server import RpcServer
 from ha.security.access_control import AccessControl
@@ -65,13 +66,13 @@ PROTOCOLS = (
 
 @asynccontextmanager
 async def secured_server(
-    conf: Configuration, mode: Mode = Mode.AUTO
+    conf: Configuration, mode: Mode = Mode.AUTO, *, limits: RpcLimits = DEFAULT_LIMITS
 ) -> AsyncIterator[tuple[int, Lines, AccessControl]]:
     own = daemon_login(conf, Role.NAMENODE)
     lines = Lines()
     access = AccessControl(mode, target="t", audit=lines)
     let_in_by_lists(access, conf, own)
-    server = RpcServer(PROTOCOLS, access=access)
+    server = RpcServer(PROTOCOLS, access=access, limits=limits)
     port = await server.start("127.0.0.1", 0)
     try:
         yield port, lines, access
