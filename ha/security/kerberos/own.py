@@ -35,6 +35,7 @@ class OwnKerberos:
     _fetched_at: tuple[float, float] = (0.0, 0.0)
     _renewed_after: float = 0.0
     _ended_after: float = 0.0
+    _failed: tuple[float, str] = (0.0, "")
 
     @property
     def user(self) -> str:
@@ -66,16 +67,20 @@ class OwnKerberos:
         return max(time.time() - wall, time.monotonic() - steady)
 
     def _renew(self, old: gss.Credentials | None, age: float) -> None:
+        asked_at = time.monotonic()
         with self._lock:
             if self._tickets is not old:
                 return  # another one has done it
+            if asked_at <= self._failed[0]:  # it failed while we waited: no KDC is asked in a queue
+                raise SaslFailure(self._failed[1])
             try:
                 fresh = self._fetch(age)
             except gss.GssError as failure:
                 advice = f"check {self.keytab} and the KDC" if self.keytab else "run kinit"
                 why = f"{failure}; {advice}"
                 if age >= self._ended_after:
-                    raise SaslFailure(f"no Kerberos tickets: {why}") from failure
+                    self._failed = time.monotonic(), f"no Kerberos tickets: {why}"
+                    raise SaslFailure(self._failed[1]) from failure
                 import structlog  # here: a command that asks one question loads it for nothing
 
                 log = structlog.get_logger()

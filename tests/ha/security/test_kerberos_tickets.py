@@ -2,6 +2,7 @@
 
 import os
 import time
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,35 @@ async def test_tickets_end_under_a_silent_kdc_and_are_had_again_as_soon_as_it_an
             ):
                 login.tickets()
     assert is_good(login.tickets())
+
+
+@pytest.mark.usefixtures("realm")
+def test_callers_that_wait_for_tickets_fail_together(tmp_path: Path) -> None:
+    """Otherwise each would wait for the hung keytab, or for a silent KDC, once those before it had.
+
+    A thread of them all is then taken for as long as all of them wait.
+    """
+    keytab, rules = tmp_path / "hangs", parse_rules("DEFAULT", "hadoop", REALM)
+    os.mkfifo(keytab)
+    login = OwnKerberos(f"hangs@{REALM}", str(keytab), rules, (), ())
+
+    def ask() -> str:
+        with pytest.raises(SaslFailure) as failure:
+            login.tickets()
+        return str(failure.value)
+
+    def end_a_read() -> None:
+        os.close(os.open(keytab, os.O_RDWR))
+
+    with ThreadPoolExecutor(8) as pool:
+        asking = [pool.submit(ask) for _ in range(8)]
+        while not wait(asking, timeout=0, return_when=FIRST_COMPLETED).done:
+            end_a_read()
+        waiting = wait(asking, timeout=20).not_done
+        while wait(asking, timeout=0).not_done:
+            end_a_read()
+    assert not waiting
+    assert len({one.result() for one in asking}) == 1
 
 
 @pytest.mark.parametrize("clock", ["time", "monotonic"])
