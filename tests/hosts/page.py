@@ -25,7 +25,7 @@ _MARK: Final = re.compile(
     r"^<!-- lab: (?P<kind>\w+) on (?P<hosts>[\w ]+?)(?: as (?P<user>\w+))?(?:: (?P<path>\S+))? -->$"
 )
 _ANY_MARK: Final = "<!-- lab:"
-_BUSY: Final = "* this command itself took"
+_BUSY: Final = "* this command itself "
 """What commands add on a busy machine."""
 _FENCE: Final = "```"
 
