@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -57,7 +58,8 @@ class OwnKerberos:
         elif age >= self._renewed_after:  # a silent KDC must not hold up who has good ones
             self._renewed_after = age + 60.0
             work = (tickets, age)
-            threading.Thread(target=self._renew, args=work, name="tickets", daemon=True).start()
+            with suppress(RuntimeError):  # no room for a thread: in a minute, then
+                threading.Thread(target=self._renew, args=work, name="tickets", daemon=True).start()
         assert self._tickets is not None
         return self._tickets
 
@@ -71,8 +73,8 @@ class OwnKerberos:
         with self._lock:
             if self._tickets is not old:
                 return  # another one has done it
-            if asked_at <= self._failed[0]:  # it failed while we waited: no KDC is asked in a queue
-                raise SaslFailure(self._failed[1])
+            if age >= self._ended_after and asked_at <= self._failed[0]:
+                raise SaslFailure(self._failed[1])  # while we waited: no KDC is asked in a queue
             try:
                 fresh = self._fetch(age)
             except gss.GssError as failure:

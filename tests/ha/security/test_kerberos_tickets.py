@@ -1,6 +1,7 @@
 """What becomes of our tickets where keytab, KDC or clock fail while a daemon runs."""
 
 import os
+import threading
 import time
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
@@ -118,6 +119,23 @@ async def test_tickets_end_under_a_silent_kdc_and_are_had_again_as_soon_as_it_an
             ):
                 login.tickets()
     assert is_good(login.tickets())
+
+
+def test_good_tickets_are_had_where_no_thread_can_renew_them(
+    realm: Kdc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own, "RENEWED_AT", 0.0)
+    login = logged_in_with(realm, "alice")
+    first = login.tickets()
+
+    def refuse(_: threading.Thread) -> None:
+        refused.append("can't start new thread")
+        raise RuntimeError(refused[-1])
+
+    refused: list[str] = []
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert login.tickets() is first
+    assert refused
 
 
 @pytest.mark.usefixtures("realm")
