@@ -142,6 +142,10 @@ def of_record(record: FailoverRecord) -> Mark:
 
 def of_absence(error: str) -> Mark:
     """Return the mark of a process without a usable answer: down, with an error, or unknown."""
-    absence = absence_of(error)
-    kind = Kind.UNKNOWN if absence is Absence.UNKNOWN else Kind.BAD
-    return Mark(kind, absence.value.lower())
+    match absence_of(error):
+        case Absence.DOWN:
+            return Mark(Kind.BAD, "down")
+        case Absence.ERROR:
+            return Mark(Kind.BAD, "error")
+        case Absence.UNKNOWN:
+            return Mark(Kind.UNKNOWN, "unknown")
