@@ -15,6 +15,7 @@ from typing import Any, Final
 from tests import ROOT
 from tests.mutation.alternatives import alternatives, skipped
 from tests.mutation.confusions import Scope, confusions, scope_of
+from tests.mutation.obligations import fresh_names, handlers, owed_in, too_soon
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _SHOWN: Final = 110
@@ -37,6 +38,7 @@ class Slip:
         after: what takes its place.
         number: of those in one scope with the same two texts, from 1.
         confused: one thing is taken for another of its kind; else something is left out or turned.
+        owed: it is where something fails, gives back or makes durable, or follows an await.
     """
 
     path: str
@@ -48,6 +50,7 @@ class Slip:
     number: int
     place: "Place"
     confused: bool = False
+    owed: bool = False
 
     @property
     def name(self) -> str:
@@ -69,7 +72,7 @@ class Place:
     parent: ast.AST
     field: str
     index: int | None
-    new: ast.AST | None
+    new: ast.AST | list[ast.stmt] | None
 
     @contextmanager
     def changed(self) -> Iterator[ast.Module]:
@@ -109,11 +112,16 @@ def _numbered(slip: Slip, number: int) -> Slip:
 
 
 def _all(path: str, tree: ast.Module) -> Iterator[Slip]:
+    fresh = fresh_names(tree)
     for name, function in functions(tree):
-        walk = _Walk(path, name, tree, scope_of(tree, function))
+        walk = _Walk(path, name, tree, scope_of(tree, function), owed_in(function))
         first = function.body[0].lineno
         for index, statement in enumerate(function.body):
             yield from walk.below(function, "body", index, statement, first)
+        for swap in too_soon(function, fresh):
+            place = Place(tree, swap.parent, swap.field, None, swap.statements)
+            texts = (swap.before, swap.after)
+            yield Slip(path, name, swap.line, swap.block, *texts, 1, place, owed=True)
     for node in tree.body:
         yield from _of_constant(path, tree, node)
 
@@ -127,9 +135,10 @@ def _slip(
     before: ast.AST,
     *,
     confused: bool = False,
+    owed: bool = False,
 ) -> Slip:
-    after = "nothing" if place.new is None else _text(place.new)
-    return Slip(path, scope, line, block, _text(before), after, 1, place, confused)
+    after = _text(place.new) if isinstance(place.new, ast.AST) else "nothing"
+    return Slip(path, scope, line, block, _text(before), after, 1, place, confused, owed)
 
 
 def functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
@@ -161,6 +170,7 @@ class _Walk:
     name: str
     tree: ast.Module
     scope: Scope
+    owed: frozenset[int]
 
     def below(
         self, parent: ast.AST, field: str, index: int | None, node: ast.AST, block: int
@@ -168,15 +178,20 @@ class _Walk:
         left_out = skipped(node, parent, field)
         if left_out and not isinstance(node, ast.Raise):
             return
-        line = getattr(node, "lineno", block)
+        line, owed = getattr(node, "lineno", block), id(node) in self.owed
+        made = (self.path, self.name, line, block)
         for new in confusions(node, parent, self.scope):
             place = Place(self.tree, parent, field, index, new)
-            yield _slip(self.path, self.name, line, block, place, node, confused=True)
+            yield _slip(*made, place, node, confused=True)
+        for new in handlers(node, in_handler=owed):
+            yield _slip(*made, Place(self.tree, parent, field, index, new), node, owed=True)
         if left_out:
             return
         for other in alternatives(node, parent, field):
-            place = Place(self.tree, parent, field, index, other)
-            yield _slip(self.path, self.name, line, block, place, node)
+            yield _slip(*made, Place(self.tree, parent, field, index, other), node, owed=owed)
+        yield from self._inside(node, block)
+
+    def _inside(self, node: ast.AST, block: int) -> Iterator[Slip]:
         for name, value in ast.iter_fields(node):
             if isinstance(value, ast.AST):
                 yield from self.below(node, name, None, value, block)
@@ -230,6 +245,8 @@ def _text(node: ast.AST) -> str:
     """Return the node in one line; of a compound statement its first."""
     if isinstance(node, ast.match_case):
         return f"case {ast.unparse(node.pattern)}: ..."
+    if isinstance(node, ast.ExceptHandler):
+        return f"except {ast.unparse(node.type)}: ..." if node.type else "except: ..."
     return " ".join(ast.unparse(node).split())
 
 

@@ -1,6 +1,7 @@
 """Each kind of slip is made, and takes the place of the product's code in one process alone."""
 
 import ast
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -74,6 +75,34 @@ def test_one_thing_is_taken_for_another_of_its_kind(kind: str) -> None:
     assert all(slip.confused is (slip.after not in {"True", "False"}) for slip in made)
 
 
+OWED = {
+    "a handler": ("try: a()\nexcept A: b()", {
+        "b() -> pass", "except A: ... -> except Exception: ..."}),
+    "an error is swallowed": ("try: a()\nexcept Exception: raise", {"raise -> pass"}),
+    "what is always done": ("try: a()\nfinally: b()", {"b() -> pass"}),
+    "a duty": ("a.close()", {"a.close() -> pass"}),
+    "a narrow suppress": ("with suppress(A): a()", {"suppress(A) -> suppress(Exception)"}),
+    "a guard after an await": ("await a()\nif b.gone: return 1", {
+        "b.gone -> False", "b.gone -> True", "if b.gone: -> b.gone, read before the await"}),
+    "a guard below a lock": ("async with a:\n  if b.gone: return 1", {
+        "b.gone -> False", "b.gone -> True"}),
+    "an assignment": ("c = await a()\nd = b.gone", {
+        "d = b.gone -> b.gone, read before the await"}),
+    "what the await gave": ("c = await a()\nd = c.gone", set()),
+    "what does not change": ("c = await a()\nd = b.settings", set()),
+    "one attribute of a statement": ("c = await a()\nreturn c + b.gone", {
+        "return c + b.gone -> b.gone, read before the await"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", OWED)
+def test_what_is_owed_is_left_out_or_read_too_soon(kind: str) -> None:
+    source, expected = OWED[kind]
+    body = source.replace("\n", "\n    ")
+    made = slips_in("x.py", f"async def f(a, b, c, d):\n    {body}\ndef g(x): x.gone = 1\n")
+    assert {f"{slip.before} -> {slip.after}" for slip in made if slip.owed} == expected
+
+
 def of_toy(text: str) -> Slip:
     (slip,) = [slip for slip in slips_of(TOY) if text in slip.name]
     return slip
@@ -84,6 +113,8 @@ PLANTED: dict[str, tuple[Callable[[], object], object]] = {
         lambda: toy.step(toy.Toy(3), "a"), (toy.Toy(4, "a"), ("told", "full"))),
     "self.count >= LIMIT -> self.count > LIMIT": (lambda: toy.Toy(3).full, False),
     "Dial.number.setter: self._number = number -> pass": (lambda: toy.dialled(5), 0),
+    "return dial.number -> dial.number, read before the await": (
+        lambda: asyncio.run(toy.turned(toy.Dial())), 0),
     "LIMIT: 3 -> 4": (lambda: toy.Toy(3).full, False),
     "TABLE: {'a': 1, 'b': 2} -> {'a': 1}": (
         lambda: toy.step(toy.Toy(), "b"), (toy.Toy(), ())),

@@ -1,5 +1,6 @@
 """A small core that slips are planted into, to see that they are."""
 
+import asyncio
 from dataclasses import dataclass, replace
 
 LIMIT = 3
@@ -38,6 +39,13 @@ def dialled(number: int) -> int:
     """Return what a dial shows that was set."""
     dial = Dial()
     dial.number = number
+    return dial.number
+
+
+async def turned(dial: Dial) -> int:
+    """Return what a dial shows after a turn of the loop, in which it is set to 5."""
+    asyncio.get_running_loop().call_soon(setattr, dial, "number", 5)
+    await asyncio.sleep(0)
     return dial.number
 
 

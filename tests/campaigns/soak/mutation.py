@@ -31,6 +31,7 @@ from tests.mutation.slips import Slip, slips_of
 @click.option("--seed", default=1, show_default=True, help="Of the sample.")
 @click.option("--only", default="", help="Those whose name has this text in it.")
 @click.option("--confused", is_flag=True, help="Only those that take one thing for another.")
+@click.option("--owed", is_flag=True, help="Only where something fails, ends or was awaited.")
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, type=click.IntRange(min=1))
 @click.option("--worlds", default=25, show_default=True, help="At most so many for a slip.")
 @click.option("--measured", default=200, show_default=True, help="Worlds that tell their reach.")
@@ -46,6 +47,7 @@ def mutation(
     seed: int,
     only: str,
     confused: bool,
+    owed: bool,
     jobs: int,
     worlds: int,
     measured: int,
@@ -60,7 +62,7 @@ def mutation(
     cores = {name: CORES[name] for name in names or ([] if folders else CORES)}
     cores |= {folder: below(folder) for folder in folders}
     for name, core in cores.items():
-        slips = chosen(core, sample, seed, only, confused=confused)
+        slips = chosen(core, sample, seed, only, confused=confused, owed=owed)
         if listed:
             for slip in slips:
                 click.echo(slip.name)
@@ -71,11 +73,14 @@ def mutation(
     raise SystemExit(1 if any(score["survived"] for score in scores) else 0)
 
 
-def chosen(core: Core, sample: int, seed: int, only: str, *, confused: bool = False) -> list[Slip]:
+def chosen(
+    core: Core, sample: int, seed: int, only: str, *, confused: bool = False, owed: bool = False
+) -> list[Slip]:
     """Return some of this core's slips, without the explained ones."""
     known = explained()
     slips = [slip for path in core.files for slip in slips_of(path) if only in slip.name]
-    slips = [slip for slip in slips if slip.name not in known and confused <= slip.confused]
+    slips = [slip for slip in slips if slip.name not in known]
+    slips = [slip for slip in slips if confused <= slip.confused and owed <= slip.owed]
     if 0 < sample < len(slips):
         picked = sorted(Random(seed).sample(range(len(slips)), sample))
         slips = [slips[index] for index in picked]
