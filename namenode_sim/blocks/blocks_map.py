@@ -162,9 +162,9 @@ class BlocksMap:
         """Return which blocks are complete, have this stamp and length, and nothing odd."""
         columns = self._columns
         found: Mask = (
-            (np.frombuffer(columns.flags, np.uint8)[slots] == 0)
-            & (np.frombuffer(columns.stamps, np.int64)[slots] == stamps)
-            & (np.frombuffer(columns.lengths, np.int64)[slots] == lengths)
+            (np.frombuffer(columns.flags, np.uint8).take(slots) == 0)
+            & (np.frombuffer(columns.stamps, np.int64).take(slots) == stamps)
+            & (np.frombuffer(columns.lengths, np.int64).take(slots) == lengths)
         )
         return found
 

@@ -68,12 +68,14 @@ class Replicas:
             self._columns.storages[cell] = storage.number
             self._columns.positions[cell] = position
 
-    def extend(self, slots: Slots, storage: Storage) -> None:
-        """Note that a storage holds blocks that it did not hold, each with a free cell."""
+    def extend(self, slots: Slots, counts: Slots, storage: Storage) -> None:
+        """Note that a storage holds blocks that it did not hold, each with a free cell.
+
+        ``counts`` says for each block how many of its cells are taken.
+        """
         columns, base = self._columns, len(storage.slots)
         storage.slots.frombytes(slots.astype(np.uint32).tobytes())
-        taken = np.frombuffer(columns.storages, np.uint16).reshape(len(columns.ids), CELLS)
-        cells = slots * CELLS + (taken[slots] != NO_STORAGE).sum(axis=1)
+        cells = slots * CELLS + counts
         np.frombuffer(columns.storages, np.uint16)[cells] = storage.number
         positions = np.arange(base, base + len(slots), dtype=np.uint32)
         np.frombuffer(columns.positions, np.uint32)[cells] = positions
@@ -199,12 +201,13 @@ class StoredReplicas:
         Return which were added, and how many replicas each had before.  The others have no free
         cell, or are on another storage of the same DataNode.
         """
-        cells = np.frombuffer(self.columns.storages, np.uint16).reshape(-1, CELLS)[slots]
-        counts = (cells != NO_STORAGE).sum(axis=1)
+        rows = np.frombuffer(self.columns.storages, np.uint16).reshape(-1, CELLS)
+        cells = np.ascontiguousarray(rows.take(slots, axis=0).T)  # long axes are summed faster
+        counts = (cells != NO_STORAGE).sum(axis=0)
         node_of = np.full(int(NO_STORAGE) + 1, NO_NODE, np.uint32)
         known = np.frombuffer(self.storages.node_of, np.uint32)
         node_of[: len(known)] = known
         fits: Mask = counts < CELLS
-        fits &= (node_of[cells] != node_of[storage.number]).all(axis=1)
-        self.cells.extend(slots[fits], storage)
+        fits &= (node_of[cells] != node_of[storage.number]).all(axis=0)
+        self.cells.extend(slots[fits], counts[fits], storage)
         return fits, counts

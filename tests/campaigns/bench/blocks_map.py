@@ -20,6 +20,7 @@ from tests.namenode_sim.blocks.report_bytes import encoded
 REPLICATION = 3
 STORAGES = 9
 REPORT_ROWS = 100_000
+ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,13 @@ def all_rows(state: BlockState) -> reports.Rows:
 
 
 def take_in(state: BlockState, storage: Storage, rows: reports.Rows) -> float:
-    """Take in a full report; return the CPU seconds of the loop."""
-    ordered = reports.in_order(rows)
+    """Take in a full report; return the CPU seconds of the loop.
+
+    The rows come in order and in parts to it: ``ListedStorage.decoded`` does that in a thread.
+    """
+    parts = list(reports.parts(reports.in_order(rows)))
     begun = time.process_time()
-    for part in reports.parts(ordered):
+    for part in parts:
         found = reports.compare(state, storage, part, made_after=0.0)
         reports.settle(state, storage, found, 0, len(found))
     reports.finish(state, storage)
@@ -58,11 +62,12 @@ def take_in(state: BlockState, storage: Storage, rows: reports.Rows) -> float:
 
 
 def decoding(rows: reports.Rows) -> float:
-    """Return the CPU seconds that the bytes of a report take."""
+    """Return the CPU seconds that a thread needs for a report: its bytes to rows in order."""
     columns = (rows.ids, rows.lengths, rows.stamps, rows.states)
     data = encoded(zip(*(column.tolist() for column in columns), strict=True))
     begun = time.process_time()
-    from_buffers([data[start : start + 65536] for start in range(0, len(data), 65536)], len(rows))
+    buffers = [data[start : start + 65536] for start in range(0, len(data), 65536)]
+    list(reports.parts(reports.in_order(from_buffers(buffers, len(rows)))))
     return time.process_time() - begun
 
 
@@ -76,6 +81,14 @@ def increments(state: BlockState, storage: Storage, slots: Slots) -> float:
     for start in range(0, len(told), 100):
         incremental_reports.receive(state, storage, told[start : start + 100], now=0.0)
     return len(told) / (time.process_time() - begun)
+
+
+def lost(state: BlockState, storage: Storage, chance: np.random.Generator) -> Slots:
+    """Lose as many replicas of a storage as a report has rows; return their slots."""
+    slots = chance.permutation(np.array(storage.slots, np.int64))[:REPORT_ROWS]
+    for slot in slots.tolist():
+        state.lose(Slot(slot), storage)
+    return slots
 
 
 def measure(blocks: int) -> Figures:
@@ -97,18 +110,18 @@ def measure(blocks: int) -> Figures:
     lean_heap()  # as a daemon does once it has loaded
     memory = resident_bytes() - before
     state.map.check()
-    # A storage is lost, and another one has the same replicas.
-    slots = np.array(storages[0].slots, np.int64)
-    state.empty_storage(storages[0])
-    rows = all_rows(state).only(chance.permutation(slots)[:REPORT_ROWS])
-    other = state.add_storage("another", "s")
-    first = take_in(state, other, rows)
-    same = min(take_in(state, other, rows) for _ in range(3))
-    third = state.add_storage("yet another", "s")
-    state.empty_storage(storages[1])
-    rate = increments(state, third, chance.permutation(slots)[:REPORT_ROWS])
-    decode = decoding(rows)
-    return Figures(count, memory / count, load_seconds, first, same, rate, decode)
+    # Replicas are lost, and others come in their place.
+    firsts, sames = list[float](), list[float]()
+    every = all_rows(state)
+    for number, storage in enumerate(storages[:ROUNDS]):
+        rows = every.only(lost(state, storage, chance))
+        other = state.add_storage(f"another {number}", "s")
+        firsts.append(take_in(state, other, rows))
+        sames.append(take_in(state, other, rows))
+    slots = lost(state, storages[ROUNDS], chance)
+    rate = increments(state, state.add_storage("yet another", "s"), slots)
+    decode = decoding(every.only(slots))
+    return Figures(count, memory / count, load_seconds, min(firsts), min(sames), rate, decode)
 
 
 if __name__ == "__main__":
