@@ -54,13 +54,14 @@ class Writer:
         overwrite: bool = False,
         create_parent: bool = True,
         permission: int = 0o644,
+        unmasked: int | None = None,
         replication: int = 0,
         block_size: int = 0,
         limits: WriteLimits = DEFAULT_LIMITS,
     ) -> "Writer":
         """Create a file and open it; 0 means the NameNode's default.
 
-        ``permission`` is what the umask has left.
+        ``permission`` is what the umask has left of ``unmasked``, which a default ACL takes.
 
         Raises:
             FilesError: if the NameNode refuses or is not there.
@@ -70,6 +71,7 @@ class Writer:
             calls.CreateResponseProto,
             src=path,
             masked=hdfs.FsPermissionProto(perm=permission),
+            unmasked=None if unmasked is None else hdfs.FsPermissionProto(perm=unmasked),
             clientName=client,
             createFlag=_CREATE | (_OVERWRITE if overwrite else 0),
             createParent=create_parent,

@@ -48,7 +48,8 @@ _PARAMS: Final = {
     "GET GETFILECHECKSUM": ("getBlockLocations", ""),
     "PUT CREATE": (
         "create",
-        "overwrite createflag createparent permission replication blocksize buffersize",
+        "overwrite createflag createparent permission unmaskedpermission replication blocksize "
+        "buffersize",
     ),
     "POST APPEND": ("append", "buffersize"),
 }
@@ -135,13 +136,13 @@ class DataRoutes:
             if refusal is not None:
                 raise RemoteFault(ACCESS_CONTROL, refusal.reason)
         address = params.value_of("namenoderpcaddress", query)
-        if address not in (None, self.nameservice) and address not in self.known:
+        if address != self.nameservice and address not in self.known:
             raise refusals.invalid_value(
                 "namenoderpcaddress", f"{address} is no NameNode of this DataNode's configuration"
             )
         if self.access is not None and self.access.policy.demands_certificates:
             raise RemoteFault(ACCESS_CONTROL, refusals.NOT_WITH_CERTIFICATES)
-        asked = _Asked(op, path, address or self.nameservice, params.values_of(op, row[1], query))
+        asked = _Asked(op, path, address, params.values_of(op, row[1], query))
         async with self.namenodes(user) as namenodes:
             match op:
                 case "OPEN":
@@ -201,6 +202,7 @@ class DataRoutes:
             overwrite=values["overwrite"] or "OVERWRITE" in flags,
             create_parent=values["createparent"],
             permission=_PERMISSION if permission is None else permission,
+            unmasked=values["unmaskedpermission"],
             replication=values["replication"] or 0,
             block_size=values["blocksize"] or 0,
             limits=_UPLOAD,

@@ -155,8 +155,10 @@ def _bits(may: str) -> int:
 
 def _xattr(name: str, value: bytes | None = None) -> types.XAttrProto:
     """Return an attribute by its full name, as XAttrHelper reads it."""
-    space, _, own = name.partition(".")
+    space, dot, own = name.partition(".")
     known = types.XAttrProto.XAttrNamespaceProto
+    if dot and not own and len(space) > 2:  # noqa: PLR2004 - as Hadoop's
+        raise FsError(HADOOP_ILLEGAL_ARGUMENT, "XAttr name cannot be empty.")
     if not own or space.upper() not in known.keys():  # noqa: SIM118 - an enum, no dict
         raise FsError(
             HADOOP_ILLEGAL_ARGUMENT,
@@ -271,7 +273,7 @@ _PUT: Final[Mapping[str, Row]] = {
         _some_owner),
     "SETTIMES": Operation("setTimes", _DONE, "src", "modificationtime accesstime", _times),
     "SETREPLICATION": Operation("setReplication", answers.boolean, "src replication=replication",
-        "replication!"),
+        "replication"),
     "CREATESYMLINK": Operation("createSymlink", _DONE,
         "link target=destination createParent=createparent", "destination! createparent",
         lambda _: {"dirPerm": {"perm": 0o777}}),

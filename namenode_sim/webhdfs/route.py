@@ -12,7 +12,7 @@ import structlog
 from aiohttp import web
 from google.protobuf.message import Message
 
-from ha.record import dataclass
+from ha.record import dataclass, replace
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import CLIENT_PROTOCOL
 from ha.rpc.protocol import Call, RpcProtocol
@@ -88,6 +88,9 @@ class WebHdfsRoutes:
             case Redirect():
                 return await self._sent_on(request, asked, row, call)
             case Operation():
+                if asked.values.get("replication", 1) is None:  # SETREPLICATION's default
+                    own = {"replication": call.scene().settings.replication}
+                    asked = replace(asked, values={**asked.values, **own})
                 answer = await call.send(row.call, row.request(asked))
                 return shown(row.answer(answer, asked))
 

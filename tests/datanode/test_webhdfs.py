@@ -25,12 +25,17 @@ from ha.daemon.http.endpoint import Endpoint
 from ha.rpc.protocol import Call
 from ha.security.access_control import AccessControl
 from hadoop.blocks import Checksum
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto import hdfs_types_pb2 as types
 from hadoop.wire.checksums import checksums_of
 from tests.files.world import MIB, Handle, World, get, noise, put, world
 from tests.ha.security.test_unproven import Lines
 
 DATA = noise(2 * MIB + 4321)
 KNOWN = "one:8020"
+USER, DEFAULT = types.AclEntryProto.USER, types.AclEntryProto.DEFAULT
+READ_WRITE = types.AclEntryProto.READ_WRITE
+NAMED = "user.name=hdfs&namenoderpcaddress=ns1"
 Body: TypeAlias = bytes | io.BytesIO | AsyncIterator[bytes]
 
 
@@ -56,7 +61,7 @@ class Web:
     async def ask(
         self, method: str, path: str, op: str, body: Body | None = None, **query: object
     ) -> Answered:
-        given = {"op": op, "user.name": "hdfs", **query}
+        given = {"op": op, "user.name": "hdfs", "namenoderpcaddress": "ns1", **query}
         given = {key.replace("__", "."): one for key, one in given.items() if one is not None}
         url = f"http://127.0.0.1:{self.port}/webhdfs/v1{quote(path)}?{urlencode(given)}"
         async with self.session.request(
@@ -91,7 +96,7 @@ async def web(
 
 async def test_a_file_goes_up_and_down(tmp_path: Path) -> None:
     async with web(tmp_path) as site:
-        at = {"namenoderpcaddress": "ns1", "blocksize": MIB, "replication": 2, "permission": "640"}
+        at = {"blocksize": MIB, "replication": 2, "permission": "640"}
         up = await site.ask("PUT", "/d/ä b", "CREATE", io.BytesIO(DATA), **at)
         assert (up.status, up.body) == (201, b"")
         assert up.headers["Location"] == "hdfs://ns1/d/%C3%A4%20b"
@@ -119,6 +124,18 @@ async def test_a_body_may_come_in_chunks(tmp_path: Path) -> None:
         assert await get(site.made.client, "/empty") == b""
 
 
+async def test_a_default_acl_takes_what_the_umask_has_not_cut(tmp_path: Path) -> None:
+    async with web(tmp_path) as site:
+        entry = types.AclEntryProto(type=USER, scope=DEFAULT, permissions=READ_WRITE, name="bob")
+        ask = site.made.client.ask
+        await ask(calls.MkdirsResponseProto, src="/d", masked={"perm": 0o755}, createParent=True)
+        await ask(calls.ModifyAclEntriesResponseProto, src="/d", aclSpec=[entry])
+        given = {"permission": "640", "unmaskedpermission": "666"}
+        assert (await site.ask("PUT", "/d/f", "CREATE", b"x", **given)).status == 201
+        found = await ask(calls.GetFileInfoResponseProto, src="/d/f")
+        assert found.fs.permission.perm == 0o664
+
+
 REFUSED: dict[str, tuple[str, str, str, dict[str, object], tuple[int, str]]] = {
     "a file that is not there": ("GET", "/no", "OPEN", {}, (404, "FileNotFoundException")),
     "behind the end": ("GET", "/f", "OPEN", {"offset": 4}, (403, "IOException")),
@@ -133,6 +150,9 @@ REFUSED: dict[str, tuple[str, str, str, dict[str, object], tuple[int, str]]] = {
     "for another": ("GET", "/f", "OPEN", {"doas": "bob"}, (403, "AuthorizationException")),
     "another NameNode": (
         "GET", "/f", "OPEN", {"namenoderpcaddress": "evil:8020"}, (400, "IllegalArgumentException")
+    ),
+    "no NameNode": (
+        "PUT", "/new", "CREATE", {"namenoderpcaddress": None}, (400, "IllegalArgumentException")
     ),
     "one by its number": (
         "PUT", "/new", "CREATE", {"namenoderpcaddress": "127.0.0.1:1"},
@@ -185,9 +205,7 @@ async def until_gone(site: Web, path: str) -> None:
 @pytest.mark.parametrize("framing", ["Content-Length: 1000000", "Transfer-Encoding: chunked"])
 async def test_a_body_that_breaks_off_leaves_no_file(tmp_path: Path, framing: str) -> None:
     async with web(tmp_path) as site:
-        head = (
-            f"PUT /webhdfs/v1/f?op=CREATE&user.name=hdfs HTTP/1.1\r\nHost: localhost\r\n{framing}"
-        )
+        head = f"PUT /webhdfs/v1/f?op=CREATE&{NAMED} HTTP/1.1\r\nHost: localhost\r\n{framing}"
         _, writer = await raw(site, f"{head}\r\n\r\n")
         writer.write(b"%x\r\n" % 100_000 if "chunked" in framing else b"")
         writer.write(DATA[:100_000])
@@ -203,7 +221,7 @@ async def test_a_body_that_breaks_off_leaves_no_file(tmp_path: Path, framing: st
 async def test_an_append_that_breaks_off_closes_the_file(tmp_path: Path) -> None:
     async with web(tmp_path) as site:
         await put(site.made.client, "/f", DATA[:1000])
-        head = "POST /webhdfs/v1/f?op=APPEND&user.name=hdfs HTTP/1.1\r\nHost: localhost"
+        head = f"POST /webhdfs/v1/f?op=APPEND&{NAMED} HTTP/1.1\r\nHost: localhost"
         reader, writer = await raw(
             site, f"{head}\r\nContent-Length: 9000\r\nExpect: 100-continue\r\n\r\n"
         )
@@ -223,7 +241,7 @@ async def test_an_append_that_breaks_off_closes_the_file(tmp_path: Path) -> None
 
 async def test_a_body_that_stalls_ends_in_time(tmp_path: Path) -> None:
     async with web(tmp_path, body_seconds=0.3) as site:
-        head = "PUT /webhdfs/v1/f?op=CREATE&user.name=hdfs HTTP/1.1\r\nHost: localhost"
+        head = f"PUT /webhdfs/v1/f?op=CREATE&{NAMED} HTTP/1.1\r\nHost: localhost"
         reader, writer = await raw(site, f"{head}\r\nContent-Length: 9\r\n\r\nx")
         async with asyncio.timeout(30):
             answer = await reader.readuntil(b"}}")

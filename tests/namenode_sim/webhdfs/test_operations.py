@@ -210,3 +210,10 @@ def test_a_parameter_of_two_values_is_refused_but_for_names_of_attributes() -> N
 def test_what_is_not_served_says_why() -> None:
     rows = [row for found in OPERATIONS.values() for row in found.values()]
     assert all(row.why for row in rows if isinstance(row, NotServed))
+
+
+def test_an_attribute_of_no_name_is_refused_in_hadoops_words() -> None:
+    row, found = asked("PUT", "SETXATTR", flag="CREATE", **{"xattr.name": "user."})
+    assert isinstance(row, Operation)
+    with pytest.raises(FsError, match="XAttr name cannot be empty"):
+        row.request(found)

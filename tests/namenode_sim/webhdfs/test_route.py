@@ -45,6 +45,16 @@ async def test_a_directory_is_made_looked_at_and_listed(client: WebClient) -> No
     assert missing.refusal == (404, "FileNotFoundException")
 
 
+async def test_copies_that_are_not_numbered_are_the_default(
+    served: Served, client: WebClient
+) -> None:
+    await served.touch("/f")
+    for given in ({"replication": 2}, {}):
+        assert (await client.ask("PUT", "/f", "SETREPLICATION", **given)).json == {"boolean": True}
+        status = (await client.ask("GET", "/f", "GETFILESTATUS")).json["FileStatus"]
+        assert status["replication"] == given.get("replication", 3)
+
+
 async def test_what_is_set_is_shown(served: Served, client: WebClient) -> None:
     """One conversation over the operations that change something and show it again."""
     await served.touch("/f")
