@@ -1,6 +1,8 @@
 """One sshd for the tests of a module, as it was at the start of each of them."""
 
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -18,3 +20,19 @@ def sshd(daemon: Sshd) -> Iterator[Sshd]:
     yield daemon
     for command in daemon.commands.iterdir():
         command.unlink()
+
+
+@pytest.fixture(autouse=True)
+def _processes_let_go() -> Iterator[None]:
+    """See that no test leaves a descriptor of a process (pidfd_open) open."""
+    before = _held_processes()
+    yield
+    assert _held_processes() <= before
+
+
+def _held_processes() -> int:
+    found = 0
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # closed since it was listed
+            found += str(descriptor.readlink()) == "anon_inode:[pidfd]"
+    return found

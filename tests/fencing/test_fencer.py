@@ -6,13 +6,13 @@ from dataclasses import replace
 from types import ModuleType
 
 import pytest
-from structlog.testing import capture_logs
 
 from fencing.fencer import fence, load_code_of
 from fencing.model import FencingOutcome, FencingReport, ShellMethod, Target
 from fencing.shell import Finished, NotStarted, Overran
 from fencing.spec import parse_methods
 from fencing.ssh_verdict import Port, judge_killed, judge_port
+from tests.log_lines import captured
 
 TARGET = Target("ns1", "nn1", "dummyhost", 1234)
 TWO = (ShellMethod("first"), ShellMethod("second"))
@@ -87,7 +87,7 @@ async def test_without_time_no_method_runs(method: float, total: float) -> None:
 
 
 async def test_every_attempt_is_told_with_its_number_and_how_long_it_took() -> None:
-    with capture_logs() as logs:
+    with captured("fencing.") as logs:
         report = await fenced_by(Commands(3, 0))
     assert [one["event"] for one in logs] == [
         "fencing.started", "fencing.attempt", "fencing.attempt", "fencing.finished"]  # fmt: skip
@@ -133,11 +133,10 @@ async def test_how_a_command_ends_is_told(case: str) -> None:
 
 
 async def test_a_method_that_crashes_is_told_and_the_next_one_has_its_turn() -> None:
-    with capture_logs() as logs:
+    with captured("fencing.method_crashed") as logs:
         report = await fenced_by(Commands())
     assert [one.outcome for one in report.attempts] == [FencingOutcome.FAILED] * 2
-    crashed = [one["method"] for one in logs if one["event"] == "fencing.method_crashed"]
-    assert crashed == ["shell(first)", "shell(second)"]
+    assert [one["method"] for one in logs] == ["shell(first)", "shell(second)"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
 
 from fencing.known_hosts import (
     KnownHosts,
@@ -19,6 +18,7 @@ from fencing.known_hosts import (
 )
 from fencing.ssh_settings import HostKeys
 from tests.fencing.sshd import Sshd, fenced, free_port, make_key, needs_sshd, settings, sshd_in
+from tests.log_lines import captured
 
 
 def _key(body: bytes, kind: str = "ssh-ed25519") -> str:
@@ -145,10 +145,10 @@ UNREADABLE = b"@cert-authority *.x ssh-ed25519 AAAA\nnn9 1024 65537 123\n\xff\xf
 async def test_lines_that_cannot_be_read_cost_nothing(sshd: Sshd, tmp_path: Path) -> None:
     known = tmp_path / "known_hosts"
     known.write_bytes(UNREADABLE + sshd.known_hosts.read_bytes())
-    with capture_logs() as logs:
+    with captured("fencing.known_hosts.skipped") as logs:
         report = await fenced(sshd, free_port(), replace(settings(sshd), known_hosts=known))
     assert report.fenced, report
-    skipped = [one["why"] for one in logs if one["event"] == "fencing.known_hosts.skipped"]
+    skipped = [one["why"] for one in logs]
     assert [one.split()[1] for one in skipped] == ["1", "2", "3", "4"]
     known.write_bytes(UNREADABLE)
     unknown = await fenced(sshd, free_port(), replace(settings(sshd), known_hosts=known))

@@ -1,14 +1,20 @@
 """The methods ``kill`` and ``journal-epoch``: what they do, and what they prove."""
 
 import asyncio
+import errno
+import gc
+import os
+import signal
 import socket
 import threading
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from fencing.fencer import fence
+from fencing.local_kill import kill_on_this_machine
 from fencing.model import FencingOutcome, FencingReport, Target
 from fencing.spec import parse_methods
 from tests.fencing.sshd import free_port, listener
@@ -42,6 +48,32 @@ async def test_kill_says_nothing_about_another_machine() -> None:
     report = await fenced_by("kill", 8020, "192.0.2.1")
     assert report.attempts[0].outcome is FencingOutcome.NOT_RUN
     assert not report.fenced
+
+
+@pytest.mark.parametrize(
+    ("module", "call", "failure", "fenced"),
+    [
+        (os, "pidfd_open", errno.ESRCH, True),  # it has ended
+        (os, "pidfd_open", errno.EMFILE, False),
+        (signal, "pidfd_send_signal", errno.ESRCH, True),
+        (signal, "pidfd_send_signal", errno.EPERM, False),
+        (signal, "pidfd_send_signal", errno.EIO, False),
+        (socket, "getaddrinfo", socket.EAI_NONAME, False),
+    ],
+)
+async def test_only_the_end_of_the_process_counts_where_a_system_call_fails(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, call: str, failure: int, fenced: bool
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise (socket.gaierror if call == "getaddrinfo" else OSError)(failure, call)
+
+    with listener() as (process, port):
+        monkeypatch.setattr(module, call, fails)
+        report = await fenced_by(
+            "kill", port if call != "getaddrinfo" else free_port(), "localhost"
+        )
+        assert report.fenced is fenced, report
+        assert process.poll() is None
 
 
 @pytest.mark.row("W3")
@@ -98,12 +130,32 @@ async def test_a_kill_that_was_called_off_kills_nobody_later(
         assert process.poll() is None
 
 
+async def test_a_search_that_fails_after_its_time_is_no_error_of_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    errors: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
+    answers = _hold_resolver(monkeypatch)
+    answers.fails = True
+    try:
+        async with asyncio.timeout(30):
+            await kill_on_this_machine(
+                Target("ns1", "nn1", "localhost", free_port()), deadline_seconds=0.1
+            )
+    finally:
+        answers.release.set()
+    await asyncio.get_running_loop().shutdown_default_executor()  # its thread has ended
+    gc.collect()
+    assert not errors
+
+
 @dataclass
 class _Answers:
     """A resolver that answers when it is let."""
 
     asked: threading.Event = field(default_factory=threading.Event)
     release: threading.Event = field(default_factory=threading.Event)
+    fails: bool = False
 
 
 def _hold_resolver(monkeypatch: pytest.MonkeyPatch) -> _Answers:
@@ -112,6 +164,8 @@ def _hold_resolver(monkeypatch: pytest.MonkeyPatch) -> _Answers:
     def slowly(*asked: Any, **named: Any) -> Any:  # noqa: ANN401 - as the resolver's own
         answers.asked.set()
         answers.release.wait(60)
+        if answers.fails:
+            raise RuntimeError("a fault of the resolver")
         return resolve(*asked, **named)
 
     monkeypatch.setattr(socket, "getaddrinfo", slowly)

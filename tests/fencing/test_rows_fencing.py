@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
 
 from fencing.fencer import fence
 from fencing.model import BadSpec, FencingOutcome, FencingReport, ShellMethod, SshMethod, Target
@@ -11,6 +10,7 @@ from fencing.shell import abbreviate
 from fencing.spec import parse_methods
 from ha.conf.secrets import redact
 from tests.fencing.sshd import free_port
+from tests.log_lines import captured
 
 TARGET = Target("ns1", "nn1", "dummyhost", 1234)
 
@@ -122,9 +122,9 @@ def test_row_8_9_check_parens_no_args() -> None:
     ids=["stdout", "stderr"],
 )
 async def test_row_8_9_stdout_and_stderr_logging(command: str, event: str, level: str) -> None:
-    with capture_logs() as logs:
+    with captured("fencing.std") as logs:
         assert (await fenced_by(f"shell({command})")).fenced
-    (line,) = [entry for entry in logs if entry["event"].startswith("fencing.std")]
+    (line,) = logs
     assert (line["event"], line["log_level"]) == (f"fencing.{event}", level)
     assert (line["command"], line["line"]) == (command, "hello")
     assert isinstance(line["pid"], int)
@@ -132,10 +132,10 @@ async def test_row_8_9_stdout_and_stderr_logging(command: str, event: str, level
 
 @pytest.mark.row("8.9 testConfAsEnvironment")
 async def test_row_8_9_conf_as_environment() -> None:
-    with capture_logs() as logs:
+    with captured("fencing.stdout") as logs:
         report = await fenced_by("shell(echo $in_fencing_tests)", {"in.fencing.tests": "yessir"})
     assert report.attempts[0].output == "yessir"
-    (line,) = [entry for entry in logs if entry["event"] == "fencing.stdout"]
+    (line,) = logs
     assert line["command"] == "echo $in...ing_tests"  # 8 characters, dots, 9 characters
 
 
@@ -181,7 +181,7 @@ async def test_w13_a_comma_belongs_to_the_command(tmp_path: Path) -> None:
 
 async def test_secrets_in_a_command_are_in_no_log_and_no_report() -> None:
     text = "shell(test -n x --password hunter2 TOKEN=hunter2 --api-key='hunter2 hunter2'; exit 1)"
-    with capture_logs() as logs:
+    with captured("fencing.") as logs:
         report = await fenced_by(text, {"my.secret": "hunter2", "an.api.password": "hunter2"})
     assert "hunter2" not in repr(logs) + str(report) + report.attempts[0].method
     assert "--password ***" in report.attempts[0].method

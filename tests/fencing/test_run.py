@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
 
 from fencing.fencer import fence
 from fencing.model import FencingOutcome, FencingReport, Target
 from fencing.output import MAX_LINES
 from fencing.shell import NotStarted, run_command
 from fencing.spec import parse_methods
+from tests.log_lines import captured
 
 TARGET = Target("ns1", "nn1", "dummyhost", 1234)
 
@@ -234,9 +234,9 @@ async def test_the_configuration_and_the_target_are_in_the_environment() -> None
 
 
 async def test_output_is_logged_line_by_line_and_its_end_is_reported() -> None:
-    with capture_logs() as logs:
+    with captured("fencing.std") as logs:
         report = await fenced_by("shell(echo hello; echo trouble >&2; printf end; exit 1)")
-    heard = [(e["log_level"], e["line"]) for e in logs if e["event"].startswith("fencing.std")]
+    heard = [(e["log_level"], e["line"]) for e in logs]
     assert set(heard) == {("info", "hello"), ("warning", "trouble"), ("info", "end")}
     assert report.attempts[0].output == "hello\nend\ntrouble"
 
@@ -251,12 +251,11 @@ async def test_a_flood_of_output_is_cut_and_does_not_block_the_loop() -> None:
             beats += 1
 
     heart = asyncio.create_task(beat())
-    with capture_logs() as logs:
+    with captured("fencing.stdout") as logs:
         report = await fenced_by("shell(yes)", method_timeout_seconds=1.0)
     heart.cancel()
-    lines = [entry for entry in logs if entry["event"] == "fencing.stdout"]
     assert outcomes(report) == [FencingOutcome.TIMED_OUT]
-    assert len(lines) == MAX_LINES
+    assert len(logs) == MAX_LINES
     assert beats >= 10
     assert len(report.attempts[0].output) < 100_000
 
@@ -271,6 +270,14 @@ async def test_a_command_that_cannot_be_started_is_not_run() -> None:
     ended = await run_command("true", {"long": "x" * 3_000_000}, deadline_seconds=5)
     assert isinstance(ended, NotStarted)
     assert "cannot be started" in ended.reason
+
+
+async def test_cancelling_a_command_that_cannot_be_started_only_cancels() -> None:
+    task = asyncio.create_task(run_command("true", {"long": "x" * 3_000_000}, deadline_seconds=5))
+    await asyncio.sleep(0)  # it waits for the start by now
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 @pytest.mark.parametrize(
