@@ -12,9 +12,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
-from structlog.testing import capture_logs
-
 from tests import ROOT
+from tests.log_lines import silenced
 
 SETTLE_SECONDS = 20.0
 """For what ends by itself after a life: aborted transports, threads that are to end."""
@@ -176,7 +175,7 @@ async def cut_at_each_await(
     cuts = life if isinstance(life, Cuts) else Cuts(life)
     gc.freeze()  # what is looked at afterwards is new, and little
     try:
-        with capture_logs() as logs:  # to show each planted failure would take most of the time
+        with silenced() as logs:  # to show each planted failure would take most of the time
             return await _cut(cuts, after, holdings, logs)
     finally:
         gc.unfreeze()

@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
 
 from datanode.namenodes import claim
 from datanode.namenodes.claim import decode, hear
 from datanode.namenodes.claim_file import read_claims, write_claims
+from tests.log_lines import captured
 
 A, B = claim.NameNodeId("nn1"), claim.NameNodeId("nn2")
 ACTIVE, STANDBY = claim.Said.ACTIVE, claim.Said.STANDBY
@@ -63,7 +63,7 @@ def test_a_volume_that_refuses_is_passed_over_and_named(tmp_path: Path) -> None:
     good, bad = tmp_path / "good", tmp_path / "bad"
     good.mkdir()
     (bad / "nnha/claim").mkdir(parents=True)
-    with capture_logs() as logs:
+    with captured("datanode.") as logs:
         write_claims([bad, good], OBEYS_A)
         assert read_claims([bad, good]) == claim.Claims(100, remembered=A)
     assert [(line["event"], line["path"]) for line in logs] == [

@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 
 import pytest
-import structlog.testing
 
 from datanode import model
 from datanode.replicas.operations import News
@@ -16,6 +15,7 @@ from hadoop.wire.errors import ChecksumMismatch
 from tests.datanode import block_client
 from tests.datanode.block_client import STAGE, Node, begin, idle, places, read, write_whole
 from tests.datanode.stores import CHECKSUM, block
+from tests.log_lines import captured
 
 DATA = bytes(range(251)) * 400
 """100,400 bytes: 25 packets, and a short chunk at the end."""
@@ -308,7 +308,7 @@ BAD_PACKETS = {
 
 @pytest.mark.parametrize("case", BAD_PACKETS)
 async def test_bad_packets_end_the_write(nodes: list[Node], case: str) -> None:
-    with structlog.testing.capture_logs() as lines:
+    with captured("datanode.operation_failed") as lines:
         await _bad_packet(nodes, case)
     (why,) = [line["why"] for line in lines if line["event"] == "datanode.operation_failed"]
     assert BAD_PACKETS[case] in why

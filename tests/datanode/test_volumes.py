@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from structlog.testing import capture_logs
 
 from datanode import model
 from datanode.errors import NoRoom, ReplicaMissing, VolumeFailed
@@ -21,6 +20,7 @@ from datanode.replicas.volumes import FULL, StorageUse, Volumes
 from hadoop.blocks import GenerationStamp
 from tests.datanode.block_client import until
 from tests.datanode.stores import block, volume
+from tests.log_lines import captured
 
 A, B, C = (model.StorageId(f"DS-{name}") for name in "abc")
 FREE, CAPACITY = 1000, 3000
@@ -232,7 +232,7 @@ async def test_what_is_said_of_a_disk(
     one = disk(tmp_path / "a")
     async with on(one) as volumes:
         one.refusal, one.free = found, 10
-        with capture_logs() as logs:
+        with captured("datanode.") as logs:
             await volumes.suspect(A, OSError(met, PLANTED))
             await volumes.suspect(model.StorageId("DS-none"), OSError(met, PLANTED))
         (told,) = logs

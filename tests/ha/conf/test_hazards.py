@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
 
 from ha.conf.configuration import Configuration, load_configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.hazards import EVERY_DAEMON, HAZARDS, Daemon, dangers, refuse_dangers
 from ha.conf.ignored import find_ignored
 from ha.daemon.start_check import check_start
+from tests.log_lines import captured
 
 CLUSTER = ("dfs.nameservices=ns1", "dfs.ha.namenodes.ns1=nn1,nn2")
 SERVERS = {Daemon.NAMENODE, Daemon.DATANODE, Daemon.JOURNALNODE}
@@ -123,7 +123,7 @@ def test_what_is_set_and_not_used_is_told_once_with_its_suffix_and_no_stranger(
     )
     ending_alike = configured(tmp_path, "dfs.nameservices=append", "dfs.support.append=true")
     assert [one.name for one in find_ignored(ending_alike)] == ["dfs.support.append"]
-    with capture_logs() as logs:
+    with captured("configuration.") as logs:
         check_start(found, Daemon.ZKFC)
         check_start(configured(tmp_path), Daemon.ZKFC)
     (told,) = logs

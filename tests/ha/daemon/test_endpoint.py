@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager, suppress
 import aiohttp
 import pytest
 from aiohttp import web
-from structlog.testing import capture_logs
 
 from ha.daemon.door.door import DoorLimits
 from ha.daemon.door.origin import Origin, Share
@@ -18,6 +17,7 @@ from ha.daemon.door.places import Standing
 from ha.daemon.http.connection_table import HttpConnectionTable
 from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.http.pages import PageAnswer
+from tests.log_lines import captured
 
 
 class Subject:
@@ -195,7 +195,7 @@ async def test_thousands_of_connections_leave_the_daemon_its_descriptors_and_its
     try:
         for _ in range(3):  # aiohttp keeps these open
             assert await answer(kept) == b"HTTP/1.1 404"
-        with capture_logs() as lines:
+        with captured("door.") as lines:
             assert [await answer(kept) for _ in range(3)] == [b"HTTP/1.1 503"] * 3
             for _ in range(20):
                 writers.append((await asyncio.open_connection("127.0.0.1", port))[1])

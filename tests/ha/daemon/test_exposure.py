@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
-from structlog.testing import capture_logs
 
 from ha.conf.configuration import load_configuration
 from ha.conf.hazards import Daemon
@@ -18,6 +17,7 @@ from ha.daemon.facts import publish_facts
 from ha.daemon.process import ExitWith
 from ha.security.caller import Role
 from tests.ha.security.authority import Authority
+from tests.log_lines import captured
 from tests.namenode_sim.startup.startup_world import KEYS, snapshot, write_site
 
 LOOPBACK = {
@@ -154,7 +154,7 @@ def test_an_address_that_peers_cannot_reach_is_warned_of(tmp_path: Path, case: s
     )
     conf = load_configuration(tmp_path / "conf")
     door = Door("dfs.journalnode.rpc-address", host, 1, "of this")
-    with capture_logs() as logs:
+    with captured("daemon.listens", "daemon.unreachable") as logs:
         check_exposure(conf, Daemon.JOURNALNODE, [door, Door("dfs.datanode.http.address", host, 2)])
     (said,) = [line for line in logs if line["event"] == "daemon.listens"]
     assert said["dfs.journalnode.rpc-address"] == f"{host}:1 (of this)"

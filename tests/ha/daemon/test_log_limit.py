@@ -14,6 +14,7 @@ from ha.daemon import log_limit
 from ha.daemon.log_limit import LINES_A_MINUTE, LineLimit, cut
 from ha.daemon.logs import configure_logging
 from tests.ha.cli.test_own_certificate import SITE
+from tests.log_lines import captured
 
 LIMIT_SECONDS = 60.0
 
@@ -40,7 +41,7 @@ def test_each_library_and_level_has_its_lines_of_a_minute() -> None:
     now[0] = 59.9
     assert not limit(line("kazoo.client"))
     now[0] = 60.0
-    with structlog.testing.capture_logs() as logs:
+    with captured("log.lines_dropped", here=True) as logs:
         assert [limit(line("kazoo.client")) for _ in range(12)] == [True] * 10 + [False] * 2
     (said,) = logs
     assert (said["of"], said["lines"], said["seconds"]) == ("kazoo", 7, 60)
@@ -59,7 +60,7 @@ def test_each_warning_of_our_own_has_its_lines_of_a_minute() -> None:
     assert all(written("audit") and written("audit.hadoop") for _ in range(100))
     assert written("datanode.namenode_lost")
     now[0] = 60.0
-    with structlog.testing.capture_logs() as logs:
+    with captured("log.lines_dropped", here=True) as logs:
         assert written("tailer.cannot_follow")
     assert [(one["of"], one["lines"]) for one in logs] == [("tailer.cannot_follow", 5)]
 
@@ -79,7 +80,7 @@ def test_each_caller_has_its_lines_of_a_minute_at_every_level(level: str) -> Non
     events = ("a", "b", "c", "d")
     assert sum(written(event, 1000, uid=1, host="127.0.0.1") for event in events) == 40
     now[0] = 60.0
-    with structlog.testing.capture_logs() as logs:
+    with captured("log.lines_dropped", here=True) as logs:
         assert written("a", 30, uid=1) == 20
     said = {one["of"]: one["lines"] for one in logs}
     assert said == {"rpc.connection.closed": 980, "a": 980, "b": 980, "c": 1000, "d": 1000}
@@ -119,7 +120,7 @@ def test_what_was_dropped_is_said_when_the_minute_is_over_without_another_line()
         admitted(limit, "x", peer="10.0.0.1")
     ((seconds, say),) = due
     now[0] += seconds
-    with structlog.testing.capture_logs() as logs:
+    with captured("log.lines_dropped", here=True) as logs:
         say()
     assert logs == [
         {

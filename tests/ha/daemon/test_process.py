@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from structlog.testing import capture_logs
 
 from ha.daemon.event_loop import LOOP_VARIABLE, EventLoop
 from ha.daemon.stderr import LossyStream
+from tests.log_lines import captured
 
 PROGRAM = """
 import asyncio, logging, resource, sys
@@ -221,7 +221,7 @@ def test_lines_that_were_lost_are_counted_when_there_is_room_again() -> None:
     for _ in range(3):
         assert stream.write("lost\n") == 5
     full = False
-    with capture_logs() as lines:
+    with captured("log.", here=True) as lines:
         stream.write("kept\n")
         stream.write("kept too\n")
     assert written == ["kept\n", "kept too\n"]

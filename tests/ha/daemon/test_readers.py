@@ -10,7 +10,6 @@ from pathlib import Path
 
 from aiohttp import web
 from prometheus_client import REGISTRY
-from structlog.testing import capture_logs
 
 from ha.daemon.http.endpoint import Endpoint
 from ha.daemon.http.stalled_readers import Reader
@@ -21,6 +20,7 @@ from namenode_sim.image.files import image_name, write_digest
 from namenode_sim.transfer.image_server import ImageServer
 from tests.journal.core.requests_of import NAMESPACE, Writer, record
 from tests.journal.node.process import JID, node_and_client
+from tests.log_lines import captured
 from tests.worlds.files import info
 
 DEADLINE_SECONDS = 30.0
@@ -79,15 +79,14 @@ async def until(condition: Callable[[], bool], what: str) -> None:
 async def assert_hung_up_on(port: int, path: str, file: Path) -> None:
     """Check that a client that reads nothing is hung up on, and that nothing of it is kept."""
     before = hangups()
-    with capture_logs() as lines:
+    with captured("http.hung_up") as lines:
         async with asking(port, path) as client:
             await until(lambda: is_open(file), "the file is being served")
             await until(lambda: hangups() == before + 1, "the reader is hung up on")
             await until(lambda: not is_open(file), "the file is closed")
             me = "{}:{}".format(*client.getsockname())
-    told = [line for line in lines if line["event"] == "http.hung_up"]
-    assert [(line["cause"], line["peer"]) for line in told] == [("unread", me)]
-    assert told[0]["unread_bytes"] > 0
+    assert [(line["cause"], line["peer"]) for line in lines] == [("unread", me)]
+    assert lines[0]["unread_bytes"] > 0
 
 
 async def test_who_reads_nothing_of_an_image_is_hung_up_on(tmp_path: Path) -> None:

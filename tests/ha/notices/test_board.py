@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import pytest
-import structlog
 from kazoo.client import KazooClient
 
 from deploy.local.cluster.zookeeper import ZooKeeper
@@ -27,6 +26,7 @@ from ha.notices.model import BadNotice, Drain, Member, encode_member, encode_pau
 from ha.notices.seen import FREE, Notices
 from tests.ha.notices.test_model import MEMBER, NOON, PAUSE
 from tests.ha.zkfc.zkfc_world import until
+from tests.log_lines import captured
 
 pytestmark = pytest.mark.zookeeper
 
@@ -150,7 +150,7 @@ async def test_a_fast_clock_ends_no_pause_and_no_drain(
         await store.write_pause(place.session, place.zookeeper, pause)
         await store.write_drain(place.session, place.zookeeper, "nn1", drain)
         place.clock = lambda: utc_now() + ahead
-        with structlog.testing.capture_logs() as logs:
+        with captured("notices.clock_is_ahead") as logs:
             board = place.board("nn1", OURS)
             await _sees(board, lambda seen: seen.pause and seen.drain, "both")
             # The second reading, which another member brings, asks ZooKeeper for no time again.
@@ -159,9 +159,8 @@ async def test_a_fast_clock_ends_no_pause_and_no_drain(
         assert board.notices
         assert (board.notices.pause, board.notices.drain) == (pause, drain)
         assert await store.read_pause(place.session, place.zookeeper) is not None
-        said = [line for line in logs if line["event"] == "notices.clock_is_ahead"]
-        ours = [line for line in said if line["namenode"] == "nn1"]
-        assert len(ours) == 2, said
+        ours = [line for line in logs if line["namenode"] == "nn1"]
+        assert len(ours) == 2, logs
         assert abs(ours[0]["clock_ahead_seconds"] - ahead.total_seconds()) < 30
         assert 1700 < ours[0]["seconds_left"] <= 1800
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
 
 from ha.conf.keys.security import Mode
 from ha.conf.topology import HostPort
@@ -31,6 +30,7 @@ from ha.service.no_answer import NoAnswer, why_no_answer
 from tests.ha.rpc.kerberized import QJOURNAL, alice, asked, configuration, logged_in, secured_server
 from tests.ha.rpc.wire import eventually
 from tests.ha.security.kdc import REALM, Kdc, silent_kdc
+from tests.log_lines import captured
 
 
 async def of_ha(port: int, method: str) -> str:
@@ -278,7 +278,7 @@ async def test_good_tickets_are_had_at_once_from_whatever_kdc(
 
     (login, first), fresh = due(), alice_anew(realm, tmp_path)
     login.principal, login.keytab = fresh.principal, fresh.keytab  # for whom nothing is kept
-    with capture_logs() as logs, silent_kdc(tmp_path, monkeypatch) as ended:
+    with captured("kerberos.") as logs, silent_kdc(tmp_path, monkeypatch) as ended:
         for _ in range(20):
             assert login.tickets() is first
         assert logs == [], "good tickets are had at once, whatever the KDC does"

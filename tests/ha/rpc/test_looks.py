@@ -1,10 +1,10 @@
 """Calls that are answered in the turn that read them, and those that go the usual way after all."""
 
 from prometheus_client import REGISTRY
-from structlog.testing import capture_logs
 
 from ha.rpc.server import Call, Method, RpcProtocol
 from tests.ha.rpc import wire
+from tests.log_lines import captured
 
 
 class Window:
@@ -64,7 +64,7 @@ async def test_what_a_look_leaves_or_breaks_off_goes_the_usual_way() -> None:
     async with wire.serving(window.protocol()) as (_, port), wire.calling(port) as connection:
         before = meters()
         assert await wire.ask(connection, "usual") == "usual"
-        with capture_logs() as logs:
+        with captured("rpc.", here=True) as logs:
             assert await wire.ask(connection, "broken") == "broken"
         assert [entry["event"] for entry in logs] == ["rpc.look_failed"]
         assert await wire.ask(connection, "again") == "seen: again"

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 
 import pytest
 from prometheus_client import REGISTRY
-from structlog.testing import capture_logs
 
 from ha.conf.keys.security import Mode
 from ha.rpc import java_names as java
@@ -25,6 +24,7 @@ from tests.ha.rpc.blocking_client import BlockingClient
 from tests.ha.rpc.test_naming import NO_USERS_UID
 from tests.ha.rpc.wire import CLIENT, ECHO, GREETING, Echo, echo_call, eventually
 from tests.ha.security.test_unproven import Lines
+from tests.log_lines import captured
 
 WAIT_SECONDS = 30.0
 UNREAD_BYTES = 16 * 1024 * 1024
@@ -210,7 +210,7 @@ async def test_each_end_of_a_call_is_told_as_on_the_loop() -> None:
     failed = sample("nnha_rpc_calls_total", outcome="failed", **names)
     took = sample("nnha_rpc_call_seconds_count", **names)
     in_flight = sample("nnha_rpc_calls_in_flight")
-    with capture_logs() as logs:
+    with captured("rpc.handler.failed") as logs:
         async with served(desk) as (_, connect):
             with connect() as client:
                 no, broken = await asyncio.to_thread(
@@ -224,7 +224,7 @@ async def test_each_end_of_a_call_is_told_as_on_the_loop() -> None:
                 assert await asyncio.to_thread(client.closed)
     assert (no.java_class, no.message, no.status) == (java.STANDBY_EXCEPTION, "no", Status.ERROR)
     assert (broken.java_class, broken.message) == (java.IO_EXCEPTION, "KeyError: 17")
-    assert [e["method"] for e in logs if e["event"] == "rpc.handler.failed"] == ["echo"]
+    assert [line["method"] for line in logs] == ["echo"]
     assert (bad.java_class, bad.status) == (java.RPC_SERVER, Status.ERROR)
     assert (fatal.java_class, fatal.status) == (java.STANDBY_EXCEPTION, Status.FATAL)
     assert sample("nnha_rpc_calls_total", outcome="refused", **names) == refused + 3

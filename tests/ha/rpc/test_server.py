@@ -5,7 +5,6 @@ from contextlib import AsyncExitStack
 
 import pytest
 from prometheus_client import REGISTRY
-from structlog.testing import capture_logs
 
 from ha.rpc import java_names
 from ha.rpc.errors import ConnectionLost, RemoteFault
@@ -14,6 +13,7 @@ from ha.rpc.packets import PREAMBLE, CallKey, Status, encode_call
 from ha.rpc.server import Call, Method, RpcProtocol, RpcServer
 from tests.ha.rpc import wire
 from tests.ha.rpc.wire import Echo, echo
+from tests.log_lines import captured
 
 
 def sample(name: str, **labels: str) -> float:
@@ -88,7 +88,7 @@ async def test_a_fatal_fault_closes_the_connection() -> None:
 
 
 async def test_a_handlers_own_failure_is_an_io_exception_and_a_logged_traceback() -> None:
-    with capture_logs() as logs:
+    with captured("rpc.handler.failed") as logs:
         async with (
             wire.serving(wire.echo_protocol(stumble)) as (_, port),
             wire.calling(port) as connection,
@@ -97,7 +97,7 @@ async def test_a_handlers_own_failure_is_an_io_exception_and_a_logged_traceback(
                 await wire.ask(connection)
             assert not connection.closed
     assert caught.value.java_class == java_names.IO_EXCEPTION
-    (entry,) = [entry for entry in logs if entry["event"] == "rpc.handler.failed"]
+    (entry,) = logs
     assert entry["exc_info"]
     assert entry["method"] == "echo"
 

@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
-from structlog.testing import capture_logs
 
 from ha.rpc.limits import RpcLimits
 from tests.ha.rpc.test_reading_thread import UNREAD_BYTES, WAIT_SECONDS, Desk, served
 from tests.ha.rpc.wire import echo_call, eventually
+from tests.log_lines import captured
 
 
 async def test_a_connection_that_comes_back_from_a_thread_does_not_hold_up_the_loop() -> None:
@@ -56,7 +56,7 @@ async def test_where_there_is_no_room_for_a_thread_the_loop_answers(
 
     desk = Desk()
     async with served(desk) as (_, connect):
-        with connect() as client, capture_logs() as logs:
+        with connect() as client, captured("rpc.") as logs:
             loop = asyncio.get_running_loop()
             async with asyncio.timeout(WAIT_SECONDS):
                 with ThreadPoolExecutor(1) as pool:

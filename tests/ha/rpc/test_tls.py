@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from google.protobuf.message import Message
-from structlog.testing import capture_logs
 
 from ha.conf.keys.security import Mode
 from ha.daemon import peeking
@@ -31,6 +30,7 @@ from ha.security.tls_files import FINISH, TlsFiles
 from tests.ha.rpc.wire import eventually
 from tests.ha.security.acting import acting_as
 from tests.ha.security.authority import CHECK_SECONDS, Authority, revoke
+from tests.log_lines import captured
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop] | None] = {
     "asyncio": None,
@@ -320,10 +320,10 @@ def test_who_hangs_up_in_a_handshake_is_told_of_in_words(authority: Authority, p
             writer.write(bytes([TLS_FIRST_BYTE]))
             await writer.drain()
             writer.write_eof()
-            with capture_logs() as logs:
+            with captured("tls.refused") as logs:
                 assert await reader.read() == b""
             writer.close()
-        (told,) = (line for line in logs if line["event"] == "tls.refused")
+        (told,) = logs
         assert told["because"] == "it hung up before the handshake was done"
 
     play(scene)

@@ -7,7 +7,6 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
 
 from ha.rpc.errors import ConnectFailed
 from ha.security.kerberos import own
@@ -19,6 +18,7 @@ from ha.security.sasl.mechanism import Protection, SaslFailure
 from tests.ha.rpc.kerberized import alice, asked, configuration, logged_in, secured_server
 from tests.ha.rpc.wire import eventually
 from tests.ha.security.kdc import REALM, Kdc, silent_kdc
+from tests.log_lines import captured
 
 SERVICE = f"nn/localhost@{REALM}"
 
@@ -65,7 +65,7 @@ async def test_a_broken_keytab_is_said_and_the_tickets_that_are_there_go_on(
     logins = {how: logged_in_with(realm, name) for how, name in names.items()}
     first = {how: login.tickets() for how, login in logins.items()}
     good = whole.tickets()
-    with capture_logs() as logs:
+    with captured("kerberos.") as logs:
         for how, name in names.items():
             assert is_good(first[how])
             breaks(realm.keytab(name), how)
@@ -94,7 +94,10 @@ async def test_a_keytab_that_is_whole_again_is_used_without_a_restart(
         with logged_in(alice(conf, realm)):
             assert await asked(port) == "alice None kerberos 0"
             keytab.write_bytes(b"broken")
-            with capture_logs() as logs, pytest.raises(ConnectFailed, match="GSS initiate failed"):
+            with (
+                captured("rpc.connection.closed") as logs,
+                pytest.raises(ConnectFailed, match="GSS initiate failed"),
+            ):
                 await asked(port)
             assert "Unsupported key table format" in str(logs)
             keytab.write_bytes(whole)
@@ -108,7 +111,7 @@ async def test_tickets_end_under_a_silent_kdc_and_are_had_again_as_soon_as_it_an
     login = logged_in_with(realm, "brief")
     first = login.tickets()
     assert is_good(first)
-    with silent_kdc(tmp_path, monkeypatch) as ended, capture_logs() as logs:
+    with silent_kdc(tmp_path, monkeypatch) as ended, captured("kerberos.") as logs:
         ended()
         await eventually(lambda: login.tickets() is first and bool(logs), seconds=10)
         assert [line["event"] for line in logs] == ["kerberos.not_renewed"]

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-import structlog
 
 from ha.daemon.event_loop import fast_loop
 from ha.security.caller import ALL_ROLES, Method, Role
@@ -17,6 +16,7 @@ from ha.security.certificates import CertificateRequest, now
 from ha.security.names import CertifiedName
 from ha.security.tls_files import NoCertificates, TlsFiles
 from tests.ha.security.authority import CHECK_SECONDS, LOCAL, Authority, revoke
+from tests.log_lines import captured
 
 SECONDS = 20.0
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop] | None] = {
@@ -226,7 +226,7 @@ def test_a_daemon_says_at_its_start_and_once_that_its_certificate_does_not_count
     for start in (timedelta(days=2), timedelta(0)):
         ahead = [start]
         files = TlsFiles(folder, 3600, clock=partial(_ahead_by, ahead))
-        with structlog.testing.capture_logs() as logs:
+        with captured("security.") as logs:
             files.start()
             assert len(logs) == int(start > timedelta(0))
             ahead[0] = timedelta(days=3)
@@ -246,13 +246,12 @@ def test_a_daemon_says_once_at_its_start_that_others_may_read_its_key(
     folder = authority.issue(Role.JOURNALNODE, "jn1")
     (folder / "key.pem").chmod(mode)
     files = TlsFiles(folder, 3600)
-    with structlog.testing.capture_logs() as logs:
+    with captured("security.key_open_to_others") as logs:
         files.start()
         files.start()
     files.stop()
-    said = [one for one in logs if one["event"] == "security.key_open_to_others"]
-    assert len(said) == warned
-    assert all(one["advice"] == f"chmod 600 {folder / 'key.pem'}" for one in said)
+    assert len(logs) == warned
+    assert all(one["advice"] == f"chmod 600 {folder / 'key.pem'}" for one in logs)
 
 
 def _ahead_by(ahead: list[timedelta]) -> datetime:

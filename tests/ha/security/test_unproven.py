@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 import aiohttp
 import pytest
 from prometheus_client import REGISTRY
-from structlog.testing import capture_logs
 
 from ha.conf.keys.security import Mode
 from ha.conf.topology import HostPort
@@ -20,6 +19,7 @@ from ha.security.audit_text import Entry
 from ha.security.caller import unproven
 from ha.service.ha_service import ha_service_protocol
 from tests.ha.rpc.blocking_client import BlockingClient
+from tests.log_lines import captured
 from tests.security.strangers import KEY
 
 HOST = "127.0.0.1"
@@ -109,7 +109,7 @@ def told(now: Callable[[], float]) -> tuple[AccessControl, Lines]:
 def test_permissive_counts_each_and_tells_each_address_once_an_hour() -> None:
     now, before = [0.0], counted()
     access, lines = told(lambda: now[0])
-    with capture_logs() as logs:
+    with captured("security.") as logs:
         for at in (0.0, 1.0, TOLD_EVERY_SECONDS):
             now[0] = at
             caller = unproven("10.0.0.9:4000").named("root\n")

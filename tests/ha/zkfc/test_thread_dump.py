@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
 
 from deploy.local.cluster.zookeeper import ZooKeeper
 from ha.conf.topology import HostPort
@@ -17,6 +16,7 @@ from ha.zkfc.record.thread_dump import KEPT_FILES, LIMIT_BYTES, ThreadDump
 from ha.zkfc.settings.settings import DumpSettings, ZkfcSettings
 from tests.ha.zkfc.toy_namenode import HOST
 from tests.ha.zkfc.zkfc_world import Worlds, until, world
+from tests.log_lines import captured
 from tests.stand_in import stand_in
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -77,7 +77,7 @@ async def test_a_daemons_stacks_are_kept_in_a_file_and_the_newest_ten_of_them(
 async def test_8_13_5_hung_stacks_are_given_up_and_only_warned_of() -> None:
     async with _http(_hang) as address:
         dump = ThreadDump("nn1", address, DumpSettings(timeout_seconds=0.05))
-        with capture_logs() as logs:
+        with captured("zkfc.thread_dump") as logs:
             dump.begin(_at_once, because="it hangs")
             dump.begin(_at_once, because="a second one while the first is under way")
             await until(lambda: logs, "a line")
@@ -89,7 +89,7 @@ async def test_8_13_5_hung_stacks_are_given_up_and_only_warned_of() -> None:
 async def test_w6_a_dump_is_bounded_in_bytes() -> None:
     async with _http(_endless) as address:
         dump = ThreadDump("nn1", address, DumpSettings())
-        with capture_logs() as logs:
+        with captured("zkfc.thread_dump") as logs:
             dump.begin(_at_once, because="it is slow")
             await _taken(dump)
         assert logs[-1]["bytes"] == LIMIT_BYTES

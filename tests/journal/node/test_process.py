@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
 
 from deploy.local.cluster.ports import free_ports
 from ha.conf.configuration import load_configuration
@@ -25,6 +24,7 @@ from journal.storage.disk import Disk
 from tests import ROOT
 from tests.journal.core.requests_of import LIFE, NAMESPACE, MemoryFiles, Writer, digest
 from tests.journal.node.process import JID, NodeClient, node_and_client, running
+from tests.log_lines import captured
 
 START_SECONDS = 30.0
 _SITE = "<configuration>{}</configuration>"
@@ -279,9 +279,9 @@ async def test_a_journal_whose_name_is_not_allowed_is_left_alone_and_named(tmp_p
     """Warn users of Hadoop, which allowed more names, where their journal is."""
     (tmp_path / "my journal" / "current").mkdir(parents=True)
     (tmp_path / "just a folder").mkdir()
-    with capture_logs() as logs:
+    with captured("journal.folder_skipped") as logs:
         async with node_and_client(tmp_path) as (daemon, _):
             assert list(daemon.node.owners()) == []
-    (told,) = [line for line in logs if line["event"] == "journal.folder_skipped"]
+    (told,) = logs
     assert (told["log_level"], told["folder"]) == ("warning", str(tmp_path / "my journal"))
     assert "my journal" in told["because"]

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from prometheus_client import REGISTRY
-from structlog.testing import capture_logs
 
 from journal.core.requests import ReportDamage
 from journal.errors import QuorumLost
@@ -16,6 +15,7 @@ from journal.reader.reader import JournalReader, ReaderSettings
 from tests.journal.core.requests_of import Writer, records
 from tests.journal.node.process import NodeClient
 from tests.journal.writer import journal_cluster
+from tests.log_lines import captured
 
 WHOLE = journal_cluster.edits(1, 500, "first") + journal_cluster.edits(501, 900, "second")
 FORGED = journal_cluster.edits(901, 950, "forged")
@@ -124,12 +124,11 @@ async def test_otherwise_it_is_used_with_one_warning(nodes: journal_cluster.Node
     await nodes.stop(2)  # so that the one that lists it is among those that answer
     before = counted("used")
     reader = reader_of(nodes, strict=False)
-    with capture_logs() as logs:
+    with captured("journal.segment_unconfirmed") as logs:
         for _ in range(3):
             assert b"".join([c.records async for c in reader.edits(TxId(1))]) == WHOLE
     await reader.close()
-    told = [one for one in logs if one["event"] == "journal.segment_unconfirmed"]
-    assert [(one["node"], one["at"]) for one in told] == [(nodes.name(0), 501)]
+    assert [(one["node"], one["at"]) for one in logs] == [(nodes.name(0), 501)]
     assert counted("used") == before + 1
 
 

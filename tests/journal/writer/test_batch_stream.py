@@ -7,7 +7,6 @@ from typing import Any, cast
 import grpc
 import grpc.aio
 import pytest
-from structlog.testing import capture_logs
 
 from ha.security.own_tls import OwnTls
 from journal.errors import OutOfSync, Unavailable
@@ -20,6 +19,7 @@ from journal.proto import journal_pb2 as pb
 from journal.refusals import refusal
 from journal.writer import batch_stream
 from journal.writer.batch_stream import BatchSender
+from tests.log_lines import captured
 
 PORT = 8490
 Reply = Callable[[pb.WriteRequest], object]
@@ -303,7 +303,7 @@ async def test_a_node_that_says_nothing_is_not_waited_for(node: Node) -> None:
 async def test_a_lane_that_cannot_be_made_is_tried_once_an_offer_and_told_once(node: Node) -> None:
     line = Line(node)
     tried: list[tuple[str, int]] = []
-    with capture_logs() as logs:
+    with captured("journal.") as logs:
         for fails in (True, True, False, True):
             node.lane_fails = fails
             node.offers()

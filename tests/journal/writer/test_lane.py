@@ -9,7 +9,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
 
 from journal.errors import Fenced, QuorumLost
 from journal.lane import Offer
@@ -23,6 +22,7 @@ from journal.node.lanes.lane import Lanes
 from journal.writer.writer import QuorumWriter
 from tests.journal.node.process import until
 from tests.journal.writer.journal_cluster import JOURNAL, QUICK, Nodes, edits, write_segment
+from tests.log_lines import captured
 
 HOST = "127.0.0.1"
 IMPATIENT = WriterSettings(write_txns_timeout_seconds=0.5, heartbeat_interval_seconds=0.1)
@@ -137,14 +137,13 @@ async def test_a_lane_that_cannot_be_reached_is_told_once(
         nobody = closed.getsockname()[1]
         monkeypatch.setattr(Lanes, "offer", Offer(nobody, b"k" * 16))
         async with nodes_with_lanes(tmp_path) as nodes:
-            with capture_logs() as told:
+            with captured("journal.lane_unavailable") as told:
                 async with writing(nodes) as writer:
                     await writer.write(TxId(1), 1, edits(1, 1))
                     await writer.finalize_segment(TxId(1))
                     await write_segment(writer, 2, 5)
                     await all_have(writer, 5, via="stream")
-            said = [entry["node"] for entry in told if entry["event"] == "journal.lane_unavailable"]
-            assert sorted(said) == sorted(nodes.name(i) for i in range(3))
+            assert sorted(line["node"] for line in told) == sorted(nodes.name(i) for i in range(3))
 
 
 async def test_who_listens_there_and_says_nothing_costs_a_second(

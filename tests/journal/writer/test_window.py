@@ -4,7 +4,6 @@ import asyncio
 import time
 
 import pytest
-from structlog.testing import capture_logs
 
 from journal.errors import BadRequest, Fenced, InvariantBroken, QuorumLost, Unavailable
 from journal.links.countdown import Countdown
@@ -12,6 +11,7 @@ from journal.links.link import MAX_BATCH_BYTES
 from journal.model import LAYOUT_VERSION, Epoch, NodeName, TxId
 from journal.writer.window import Window, awaitable
 from tests.journal.writer.journal_cluster import edit, edits
+from tests.log_lines import captured
 from tests.simulation.engine.clock import VirtualLoop
 
 A, B, C = NodeName("a:1"), NodeName("b:1"), NodeName("c:1")
@@ -305,7 +305,7 @@ def test_each_batch_has_its_own_time_and_half_of_it_is_warned_of() -> None:
         assert loop.steps < steps + 10, "nothing is counted where nothing waits"
 
     loop = VirtualLoop(lambda _process: 0.0)
-    with capture_logs() as logs:
+    with captured("journal.") as logs:
         try:
             loop.run_until_complete(play())
         finally:

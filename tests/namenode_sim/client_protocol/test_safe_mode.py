@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import pytest
 from google.protobuf.message import Message
-from structlog.testing import capture_logs
 
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ACCESS_CONTROL, IO_EXCEPTION, RETRIABLE, SAFE_MODE_EXCEPTION
@@ -13,6 +12,7 @@ from hadoop.proto.hdfs_types_pb2 import SafeModeActionProto
 from namenode_sim.blocks.safemode import Extension, Off, Pending, SafeMode
 from namenode_sim.client_protocol.safe_mode import WORDS
 from namenode_sim.client_protocol.table import WRITES
+from tests.log_lines import captured
 from tests.namenode_sim.client_protocol import datanodes_in_memory
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, prepared, serve
 from tests.namenode_sim.client_protocol.recovering_datanodes import without_replicas
@@ -127,7 +127,7 @@ async def test_all_are_asked_but_who_minds_asks_the_active() -> None:
 
 async def test_a_switch_is_logged_and_a_question_is_not() -> None:
     served = await prepared()
-    with capture_logs() as logged:
+    with captured("safe_mode.") as logged:
         await switch(served, GET)
         await switch(served, ENTER)
         await switch(served, GET)

@@ -1,8 +1,8 @@
 """Reports with blocks that are listed twice, or that no file has: only these are to go."""
 
 import pytest
-import structlog.testing
 
+from tests.log_lines import captured
 from tests.namenode_sim.datanode_protocol import scripted
 
 UNKNOWN = -9
@@ -10,9 +10,9 @@ UNKNOWN = -9
 
 
 async def deletions(datanode: scripted.DataNode) -> list[list[int]]:
-    with structlog.testing.capture_logs() as lines:
+    with captured("datanodes.command") as lines:
         datanode.heartbeat()
-    return [line["blocks"] for line in lines if line["event"] == "datanodes.command"]
+    return [line["blocks"] for line in lines]
 
 
 @pytest.mark.parametrize("listed", ["in full", "one by one"])

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
-import structlog.testing
 
 from datanode.model import Replica
 from namenode_sim.blocks.recheck_queue import DeleteHint
@@ -18,6 +17,7 @@ from namenode_sim.datanodes.model import DatanodeId, Room
 from namenode_sim.datanodes.redundancy import note_hint
 from namenode_sim.edits import ops
 from namenode_sim.term.role import Role
+from tests.log_lines import captured
 from tests.namenode_sim.datanode_protocol import scripted
 from tests.namenode_sim.datanode_protocol.scripted import DataNode
 from tests.namenode_sim.datanode_protocol.served import RULES, Clock, NameNode, in_memory
@@ -240,11 +240,10 @@ async def test_by_hadoops_rule_the_last_replica_goes(reason: str) -> None:
 async def unreadable() -> Scene:
     here = await obeying()
     here.pages.trouble = "connection refused"
-    with structlog.testing.capture_logs() as lines:
+    with captured("datanodes.page_unreadable") as lines:
         await here.look()
         await here.look(30.0)
-    told = [line for line in lines if line["event"] == "datanodes.page_unreadable"]
-    assert [(line["log_level"], line["why"]) for line in told] == [("warning", here.pages.trouble)]
+    assert [(line["log_level"], line["why"]) for line in lines] == [("warning", here.pages.trouble)]
     return here
 
 
@@ -253,7 +252,7 @@ async def test_b34_without_its_page_a_long_silence_is_needed() -> None:
     here = await unreadable()
     await here.look(QUIET - 33.0)
     assert not await here.reports()
-    with structlog.testing.capture_logs() as lines:
+    with captured("datanodes.") as lines:
         await here.look(1.0)
     assert [line["log_level"] for line in lines if "silence" in line["event"]] == ["warning"]
     assert await here.reports()

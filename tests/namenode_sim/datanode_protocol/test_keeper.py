@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
-import structlog.testing
 
 from namenode_sim.blocks.errors import MalformedReport
 from namenode_sim.blocks.model import Stage
@@ -16,6 +15,7 @@ from namenode_sim.datanodes.errors import LeaseNotHeld, NotRegistered, TooManySt
 from namenode_sim.datanodes.model import FIRST_REPORT_SECONDS, CopyOrder, RecoveryOrder
 from namenode_sim.edits import ops
 from namenode_sim.term.role import Role
+from tests.log_lines import captured
 from tests.namenode_sim.datanode_protocol.scripted import (
     FIRST,
     STAMP,
@@ -142,10 +142,9 @@ async def test_a_command_is_logged_by_some_of_its_blocks() -> None:
     cause = made.namespace.last_applied
     target = made.cluster.nodes["b"].storages["DS-b"].held.number
     datanode.node.copy_orders.append(CopyOrder(FIRST + 2, (target,), cause))
-    with structlog.testing.capture_logs() as lines:
+    with captured("datanodes.command") as lines:
         orders_of(datanode)
-    told = [line for line in lines if line["event"] == "datanodes.command"]
-    assert [(line["kind"], line["count"], line["blocks"]) for line in told] == [
+    assert [(line["kind"], line["count"], line["blocks"]) for line in lines] == [
         ("copies", 1, [FIRST + 2]),
         ("delete", 2, [FIRST, FIRST + 1]),
     ]

@@ -3,12 +3,12 @@
 from typing import Final
 
 import pytest
-from structlog.testing import capture_logs
 
 from namenode_sim.blocks.errors import MapBroken
 from namenode_sim.datanode_protocol.metrics import MAP_FINDINGS
 from namenode_sim.datanode_protocol.upkeep import MAP_SLOTS_A_ROUND, MapCheck, Upkeep
 from namenode_sim.datanodes.redundancy import ROUND_SECONDS
+from tests.log_lines import captured
 from tests.namenode_sim.datanodes.few_nodes import BLOCK, Few
 
 ROUNDS: Final = 3
@@ -40,9 +40,9 @@ async def test_each_block_is_compared_in_its_round_and_what_is_wrong_is_told_onc
     swap(few, MAP_SLOTS_A_ROUND, 2 * MAP_SLOTS_A_ROUND - 1)
     upkeep, before, found = Upkeep(few.redundancy, few.state.map, lambda: few.now), counted(), []
     for _ in range(2 * ROUNDS):
-        with capture_logs() as logs:
+        with captured("blocks.map_broken") as logs:
             await upkeep.look()
-        found.append([line for line in logs if line["event"] == "blocks.map_broken"])
+        found.append(logs)
         few.now += ROUND_SECONDS
     assert [len(lines) for lines in found] == [0, 1, 0] * 2
     line = found[1][0]
@@ -58,7 +58,7 @@ async def test_each_block_is_compared_in_its_round_and_what_is_wrong_is_told_onc
 def test_a_map_without_a_flaw_is_compared_silently() -> None:
     few, before = a_map(), counted()
     check = MapCheck(few.state.map)
-    with capture_logs() as logs:
+    with captured("blocks.") as logs:
         for _ in range(ROUNDS + 1):
             check.look()
     assert (logs, counted()) == ([], before)
@@ -67,7 +67,7 @@ def test_a_map_without_a_flaw_is_compared_silently() -> None:
 def test_a_map_that_breaks_the_check_itself_ends_nothing() -> None:
     few, before = a_map(), counted()
     few.storages["a"].held.slots = None  # type: ignore[assignment] # a fault of the machine
-    with capture_logs() as logs:
+    with captured("blocks.") as logs:
         MapCheck(few.state.map).look()
     assert [line["event"] for line in logs] == ["blocks.map_broken"]
     assert counted() == before + 1

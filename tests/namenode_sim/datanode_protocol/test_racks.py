@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-import structlog
 
 from namenode_sim.datanode_protocol.racks import LookupFailed, Racks, Script, Table
 from namenode_sim.datanodes.model import DatanodeId
+from tests.log_lines import captured
 
 
 def datanode(ip: str, host: str = "dn") -> DatanodeId:
@@ -102,7 +102,7 @@ async def test_a_table_names_addresses_or_hosts(tmp_path: Path) -> None:
 
 async def test_a_table_that_cannot_be_read_says_so_once(tmp_path: Path) -> None:
     racks, now = Racks(Table(tmp_path / "none"), clock=lambda: now), 0.0
-    with structlog.testing.capture_logs() as lines:
+    with captured("racks.") as lines:
         for number in range(5):
             assert await racks.of(datanode(f"10.0.0.{number}")) is None
     assert [line["event"] for line in lines] == ["racks.lookup_failed"]
@@ -110,7 +110,7 @@ async def test_a_table_that_cannot_be_read_says_so_once(tmp_path: Path) -> None:
     (tmp_path / "none").write_text("10.0.0.1 /a\n")
     assert await racks.of(datanode("10.0.0.1")) is None
     now = 61.0
-    with structlog.testing.capture_logs() as lines:
+    with captured("racks.") as lines:
         assert await racks.of(datanode("10.0.0.1")) == "/a"
     assert [line["event"] for line in lines] == ["racks.lookup_works"]
 
@@ -169,7 +169,7 @@ async def test_a_lookup_that_cannot_be_made_leaves_nothing_over(problem: Excepti
         return dict.fromkeys(names, "/r")
 
     racks = Racks(look_up)
-    with structlog.testing.capture_logs() as lines:
+    with captured("racks.") as lines:
         assert await racks.of(datanode("10.0.0.1")) is None
     assert [line["event"] for line in lines] == ["racks.lookup_failed"]
     assert await racks.of(datanode("10.0.0.2")) == "/r"

@@ -5,7 +5,6 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-import structlog.testing
 
 from datanode.process.node import DataNode
 from datanode.replicas.scanner import ScanRhythm
@@ -14,6 +13,7 @@ from hadoop.wire.errors import ChecksumMismatch
 from namenode_sim.edits import ops
 from tests.datanode.block_client import ReadRefused, read, write_whole
 from tests.datanode.stores import block
+from tests.log_lines import captured
 from tests.namenode_sim.datanode_protocol import served as datanode_protocol_served
 from tests.namenode_sim.datanode_protocol.served import NameNode, data_node, seen
 from tests.namenode_sim.datanode_protocol.test_upkeep import place
@@ -146,7 +146,7 @@ async def test_b17_a_flipped_bit_is_found_told_and_replaced(
             await seen(lambda: {one.status()["obeyed"] for one in (*kept, victim)} == {"nn1"})
             await file_on([*kept, victim], block(), active)
             (damaged,) = on_disks(tmp_path / "c", block())
-            with structlog.testing.capture_logs() as lines:
+            with captured("datanode.damaged_replica", "datanodes.damaged_replica") as lines:
                 flip(damaged)
                 if finder == "a reader":
                     with pytest.raises(ChecksumMismatch, match=f"blk_{block().block_id}") as found:
@@ -154,7 +154,7 @@ async def test_b17_a_flipped_bit_is_found_told_and_replaced(
                     assert found.value.offset == BAD_AT // 512 * 512
                     await replaced(tmp_path, active)
         if finder == "the scanner":
-            with structlog.testing.capture_logs() as lines:
+            with captured("datanode.damaged_replica", "datanodes.damaged_replica") as lines:
                 async with data_node(tmp_path / "c", active, scan=AT_ONCE):
                     await replaced(tmp_path, active)
     (line,) = [line for line in lines if line["event"] == "datanode.damaged_replica"]

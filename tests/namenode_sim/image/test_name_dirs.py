@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from structlog.testing import capture_logs
 
 from hadoop.directory_lock import DirectoryLock
 from hadoop.errors import InUse, StorageError
@@ -22,6 +21,7 @@ from namenode_sim.storage.errors import Inconsistent, NotEmpty, NotFormatted
 from namenode_sim.storage.format import find_occupied
 from namenode_sim.storage.storage import NameStorage, open_name_dirs
 from namenode_sim.storage.version_file import parse_version, version_text
+from tests.log_lines import captured
 from tests.namenode_sim.image.image_world import real, rich_namespace
 from tests.worlds.files import info
 from tests.worlds.name_dirs import format_name_dirs
@@ -264,7 +264,7 @@ def test_the_images_beside_an_unreadable_seen_txid_are_left_out(
     note.unlink()
     note.mkdir() if text is None else note.write_text(text)
     (good / "current" / "seen_txid").write_text("3\n")
-    with capture_logs() as told:
+    with captured("storage.") as told:
         storage = open_name_dirs([bad, good])
     assert [one["path"] for one in told if one["log_level"] == "warning"] == [str(note.parent)]
     assert (storage.newest_image().parent.parent, storage.seen_txid) == (good, 3)

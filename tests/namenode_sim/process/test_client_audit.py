@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog
 from prometheus_client import Counter
 
 from ha.conf.configuration import load_configuration
@@ -23,6 +22,7 @@ from journal.model import TxId
 from namenode_sim.client_audit import ClientAudit, client_audit, unwatched
 from namenode_sim.client_protocol.audit import WORDS
 from namenode_sim.namespace.namespace import Namespace
+from tests.log_lines import captured
 from tests.namenode_sim.carried_out import carried_out
 from tests.namenode_sim.client_protocol.namenode_in_memory import SUPERUSER, serve
 from tests.namenode_sim.process.audit_calls import CALLS, GOLDEN, Asked, shown
@@ -162,7 +162,7 @@ async def test_an_error_in_writing_a_line_is_none_of_the_call() -> None:
 
     audit = ClientAudit(Namespace.empty(SUPERUSER), broken)
     method = audit.watched(serve().face.protocol()).methods["getFileInfo"]
-    with structlog.testing.capture_logs() as logs:
+    with captured("audit.") as logs:
         answer = await carried_out(method, call_of(LOOK), LOOK.request)
     assert isinstance(answer, calls.GetFileInfoResponseProto)
     assert [one["event"] for one in logs] == ["audit.call_not_written"]

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
-from structlog.testing import capture_logs
 
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import STANDBY_EXCEPTION
@@ -17,6 +16,7 @@ from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.term.gate import Gate
 from namenode_sim.term.namenode import NameNode, TransitionRefused
 from namenode_sim.term.role import Role
+from tests.log_lines import captured
 from tests.namenode_sim.term.memory_journal import MemoryJournal
 from tests.namenode_sim.term.test_tailer import on_virtual_time
 
@@ -155,12 +155,12 @@ async def test_only_an_active_rolls_and_each_step_of_a_term_is_told_in_order() -
     async with namenode(MemoryJournal()) as node:
         assert node.roll_edits() == 0
         node.listen_for_roles(lambda role: rolled.append((role.name, node.roll_edits())))
-        with capture_logs() as logs:
+        with captured("failover.phase") as logs:
             await node.become_active()
             await node.become_active()  # it is already, and nothing changes
             node.namespace.apply(node.append(NOBODY), NOBODY)
             await node.become_standby()
-        phases = [line["phase"] for line in logs if line["event"] == "failover.phase"]
+        phases = [line["phase"] for line in logs]
         assert phases == ["recovering", "recovered", "caught_up", "active", "standby"]
         assert node.namespace.last_applied == 3
     rolls = {"ACTIVE": 1}
