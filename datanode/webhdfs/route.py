@@ -30,7 +30,7 @@ from ha.rpc.java_names import ACCESS_CONTROL, IO_EXCEPTION, RETRIABLE, UNSUPPORT
 from ha.security.access_control import AccessControl
 from ha.security.rights import CLIENT_PROTOCOL, WEBHDFS
 from hadoop.webhdfs import params, refusals
-from hadoop.webhdfs.callers import BYTES, HEADERS, refused, shown, target_of, user_of
+from hadoop.webhdfs.callers import BYTES, HEADERS, refused, shown, target_of, user_of, wait
 from hadoop.wire.byte_budget import ByteBudget
 
 log = structlog.get_logger()
@@ -93,8 +93,8 @@ class DataRoutes:
     def routes(self) -> list[web.RouteDef]:
         return [
             web.get(WEBHDFS, self._handle, allow_head=False),
-            web.put(WEBHDFS, self._handle, expect_handler=_wait),
-            web.post(WEBHDFS, self._handle, expect_handler=_wait),
+            web.put(WEBHDFS, self._handle, expect_handler=wait),
+            web.post(WEBHDFS, self._handle, expect_handler=wait),
         ]
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
@@ -106,8 +106,12 @@ class DataRoutes:
             self._transfers += 1
             try:
                 answer = await self._answer(request)
-            except (FilesError, RemoteFault) as error:
-                answer = _refusal(error)
+            except Refused as error:
+                answer = refused(error.java_class, error.reason)
+            except RemoteFault as error:
+                answer = refused(error.java_class, error.message)
+            except FilesError as error:
+                answer = refused(IO_EXCEPTION, str(error))
             except (ConnectionError, ClientPayloadError, TimeoutError) as error:
                 log.info(
                     "webhdfs.broken_off", peer=request.remote, path=request.path, why=str(error)
@@ -272,17 +276,3 @@ def data_routes(conf: Configuration, access: AccessControl | None) -> Sequence[w
         names=allowed_hosts(conf.get(keys.HTTP).host, socket.gethostname(), more),
         user_pattern=conf.get(keys_web.WEBHDFS_USERS),
     ).routes()
-
-
-def _refusal(error: FilesError | RemoteFault) -> web.Response:
-    match error:
-        case Refused():
-            return refused(error.java_class, error.reason)
-        case RemoteFault():
-            return refused(error.java_class, error.message)
-        case _:
-            return refused(IO_EXCEPTION, str(error))
-
-
-async def _wait(_: web.Request) -> None:
-    """Let a client wait that asks whether to send its data, until the file is open."""

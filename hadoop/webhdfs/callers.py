@@ -85,3 +85,7 @@ def refused(java_class: str, message: str) -> web.Response:
         text=refusals.as_json(java_class, message),
         headers={**HEADERS, "Content-Type": JSON},
     )
+
+
+async def wait(_: web.Request) -> None:
+    """Let a client wait that asks whether to send its data: for the open file, or a DataNode."""

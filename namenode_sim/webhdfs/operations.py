@@ -157,7 +157,7 @@ def _xattr(name: str, value: bytes | None = None) -> types.XAttrProto:
     """Return an attribute by its full name, as XAttrHelper reads it."""
     space, dot, own = name.partition(".")
     known = types.XAttrProto.XAttrNamespaceProto
-    if dot and not own and len(space) > 2:  # noqa: PLR2004 - as Hadoop's
+    if dot and not own and len(space) > 2:
         raise FsError(HADOOP_ILLEGAL_ARGUMENT, "XAttr name cannot be empty.")
     if not own or space.upper() not in known.keys():  # noqa: SIM118 - an enum, no dict
         raise FsError(

@@ -21,7 +21,7 @@ from ha.security.caller import Method
 from ha.security.rights import CLIENT_PROTOCOL as FACE
 from ha.security.rights import WEBHDFS
 from hadoop.webhdfs import params, refusals
-from hadoop.webhdfs.callers import BYTES, HEADERS, JSON, refused, shown, target_of, user_of
+from hadoop.webhdfs.callers import BYTES, HEADERS, JSON, refused, shown, target_of, user_of, wait
 from namenode_sim.client_protocol import table
 from namenode_sim.client_protocol.words.errors import FsError, denied, invalid_path, not_found
 from namenode_sim.client_protocol.words.model import Scene
@@ -52,8 +52,8 @@ class WebHdfsRoutes:
     def routes(self) -> list[web.RouteDef]:
         return [
             web.get(WEBHDFS, self._handle, allow_head=False),
-            web.put(WEBHDFS, self._handle, expect_handler=_no_body_wanted),
-            web.post(WEBHDFS, self._handle, expect_handler=_no_body_wanted),
+            web.put(WEBHDFS, self._handle, expect_handler=wait),
+            web.post(WEBHDFS, self._handle, expect_handler=wait),
             web.delete(WEBHDFS, self._handle),
         ]
 
@@ -176,7 +176,3 @@ async def _stream(request: web.Request, asked: Asked, call: _Caller) -> web.Stre
 
 async def _page(call: _Caller, asked: Asked, after: bytes) -> answers.Answer:
     return await call("getListing", src=asked.path, startAfter=after, needLocation=False)
-
-
-async def _no_body_wanted(_: web.Request) -> None:
-    """Let a client wait that asks whether to send its data: they are for a DataNode."""

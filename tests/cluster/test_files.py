@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import subprocess
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
@@ -28,7 +29,9 @@ from files.read import Reader
 from files.write import Writer
 from ha.conf.configuration import load_configuration
 from spark.engine.session import SparkSettings, spark_started
+from tests import ROOT
 from tests.clients.environment import run_script
+from tests.hosts.page import shown
 from tests.local_services import wait_until_whole
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
@@ -106,6 +109,20 @@ def test_other_clients_write_and_read_through_a_failover(stage: Stage) -> None:
     stage.cluster.heal()
     addresses = [f"127.0.0.1:{one.rpc}" for one in stage.cluster.layout.namenodes.values()]
     run_script(SCRIPTS / "snakebite_metadata.py", *addresses, folder)
+
+
+def test_the_commands_of_the_page_on_webhdfs_do_what_it_shows(stage: Stage, tmp_path: Path) -> None:
+    port = stage.cluster.layout.namenodes[stage.cluster.wait_for_active()].http
+    blocks = (ROOT / "docs" / "webhdfs.md").read_text().split("```")[1::2]
+    commands = [command for block in blocks for command in shown(block)]
+    assert len(commands) > len(blocks) == 1
+    for command, expected in commands:
+        ours = command.replace("127.0.0.1:9870", f"127.0.0.1:{port}")
+        done = subprocess.run(
+            ours.replace("curl ", "curl -sS "), shell=True, cwd=tmp_path, text=True,
+            capture_output=True, timeout=CALL_SECONDS, check=True,
+        )  # fmt: skip
+        assert (done.stdout.strip(), done.stderr) == (expected.strip(), ""), command
 
 
 @pytest.mark.row("B32")
