@@ -46,7 +46,7 @@ class Writer:
     _keeper: asyncio.Task[None] | None = None
 
     @classmethod
-    async def create(
+    async def create(  # noqa: PLR0913 - what a file is created with
         cls,
         namenodes: Namenodes,
         path: str,

@@ -310,11 +310,12 @@ async def store_file(
     Without ``overwrite`` a file that has come to ``path`` since stays.
     """
     partial, done, writer = path + PARTIAL, 0, None
-    rights = 0o666 & ~umask(session)
+    mask = umask(session)
     try:
         writer = await Writer.create(
-            session.tree.namenodes, partial, overwrite=True, create_parent=False, permission=rights
-        )
+            session.tree.namenodes, partial, overwrite=True, create_parent=False,
+            permission=0o666 & ~mask, unmasked=0o666,
+        )  # fmt: skip
         while data := await read(source, waits=size is None):
             await writer.write(data)
             add(len(data))

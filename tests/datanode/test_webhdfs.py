@@ -25,16 +25,22 @@ from ha.daemon.http.endpoint import Endpoint
 from ha.rpc.protocol import Call
 from ha.security.access_control import AccessControl
 from hadoop.blocks import Checksum
-from hadoop.proto import client_namenode_pb2 as calls
-from hadoop.proto import hdfs_types_pb2 as types
 from hadoop.wire.checksums import checksums_of
-from tests.files.world import MIB, Handle, World, get, noise, put, world
+from tests.files.world import (
+    MIB,
+    Handle,
+    World,
+    folder_of_bobs,
+    get,
+    mode_of,
+    noise,
+    put,
+    world,
+)
 from tests.ha.security.test_unproven import Lines
 
 DATA = noise(2 * MIB + 4321)
 KNOWN = "one:8020"
-USER, DEFAULT = types.AclEntryProto.USER, types.AclEntryProto.DEFAULT
-READ_WRITE = types.AclEntryProto.READ_WRITE
 NAMED = "user.name=hdfs&namenoderpcaddress=ns1"
 Body: TypeAlias = bytes | io.BytesIO | AsyncIterator[bytes]
 
@@ -126,14 +132,10 @@ async def test_a_body_may_come_in_chunks(tmp_path: Path) -> None:
 
 async def test_a_default_acl_takes_what_the_umask_has_not_cut(tmp_path: Path) -> None:
     async with web(tmp_path) as site:
-        entry = types.AclEntryProto(type=USER, scope=DEFAULT, permissions=READ_WRITE, name="bob")
-        ask = site.made.client.ask
-        await ask(calls.MkdirsResponseProto, src="/d", masked={"perm": 0o755}, createParent=True)
-        await ask(calls.ModifyAclEntriesResponseProto, src="/d", aclSpec=[entry])
+        await folder_of_bobs(site.made.client, "/d")
         given = {"permission": "640", "unmaskedpermission": "666"}
         assert (await site.ask("PUT", "/d/f", "CREATE", b"x", **given)).status == 201
-        found = await ask(calls.GetFileInfoResponseProto, src="/d/f")
-        assert found.fs.permission.perm == 0o664
+        assert await mode_of(site.made.client, "/d/f") == 0o664
 
 
 REFUSED: dict[str, tuple[str, str, str, dict[str, object], tuple[int, str]]] = {

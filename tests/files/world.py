@@ -16,6 +16,8 @@ from files.write import Writer
 from ha.conf.topology import HostPort
 from ha.rpc.protocol import Call, Method
 from ha.rpc.server import RpcServer
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto import hdfs_types_pb2 as types
 from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.process.client_service import ClientService
 from tests.namenode_sim.client_protocol import namenode_in_memory as memory
@@ -66,6 +68,18 @@ async def get(client: Namenodes, path: str, offset: int = 0, length: int | None 
     reader = await Reader.open(client, path, offset=offset)
     async with aclosing(reader.read(offset, length)) as parts:
         return b"".join([part async for part in parts])
+
+
+async def folder_of_bobs(client: Namenodes, path: str) -> None:
+    """Make a directory with a default ACL, by which new files in it may have the mode 664."""
+    acl = types.AclEntryProto
+    entry = acl(type=acl.USER, scope=acl.DEFAULT, permissions=acl.READ_WRITE, name="bob")
+    await client.ask(calls.MkdirsResponseProto, src=path, masked={"perm": 0o755}, createParent=True)
+    await client.ask(calls.ModifyAclEntriesResponseProto, src=path, aclSpec=[entry])
+
+
+async def mode_of(client: Namenodes, path: str) -> int:
+    return (await client.ask(calls.GetFileInfoResponseProto, src=path)).fs.permission.perm
 
 
 def noise(count: int, seed: int = 1) -> bytes:

@@ -22,7 +22,7 @@ from files.errors import AlreadyExists, OutcomeUnknown, Unreachable, Unwritable
 from files.write import Writer
 from ha.conf.configuration import Configuration
 from ha.console.cluster_options import ClusterCommand
-from tests.files.world import get, put, world
+from tests.files.world import folder_of_bobs, get, mode_of, put, world
 
 
 def test_a_file_has_its_name_only_when_all_of_it_is_there(tmp_path: Path) -> None:
@@ -184,3 +184,16 @@ async def test_a_file_that_has_come_while_another_was_copied_stays_without_f(
         assert await get(made.client, "/a") == (b"ours" if overwrite else b"theirs")
         assert await session.tree.status("/a._COPYING_") is None
     os.close(source)
+
+
+async def test_a_copy_has_the_mode_that_a_default_acl_gives_it(tmp_path: Path) -> None:
+    async with world(tmp_path / "hdfs", datanodes=1) as made:
+        place = ClusterCommand(Configuration({}, {}), "ns1", "json")
+        session = Session("fs put", place, Tree(made.client, "hdfs", "ns1"))
+        await folder_of_bobs(made.client, "/d")
+        (tmp_path / "a").write_bytes(b"ours")
+        with (tmp_path / "a").open("rb") as source:
+            await copies.store_file(
+                session, source.fileno(), 4, "/d/a", lambda _: None, overwrite=False
+            )
+        assert await mode_of(made.client, "/d/a") == 0o664
