@@ -79,7 +79,7 @@ class HealthMonitor:
         return self._client
 
     def probe_now(self) -> None:
-        """Do not wait for the next round."""
+        """Begin a probe at once, or after the one that runs."""
         self._hurry.set()
 
     async def run(self) -> None:
@@ -119,6 +119,7 @@ class HealthMonitor:
         loop, deadline = asyncio.get_running_loop(), self._state.settings.rpc_timeout_seconds
         begun = loop.time()
         self._heartbeat(CALLS * deadline)
+        self._hurry.clear()  # what is asked for from here on, this probe may be too early for
         with OwnDelay(deadline / DELAY_STEPS) as delay:
             silent = self._with_process(await self._probe())
         outcome = discard_if_loop_was_late(
@@ -188,7 +189,6 @@ class HealthMonitor:
 
     async def _rest(self, seconds: float) -> core.ProbeOutcome | None:
         """Wait for the next round; the connection's end cuts it short and is an outcome."""
-        self._hurry.clear()
         if seconds <= 0:
             return None
         hurry = asyncio.ensure_future(self._hurry.wait())

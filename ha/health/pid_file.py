@@ -12,6 +12,8 @@ from ha.record import dataclass
 log = structlog.get_logger()
 
 _PID_FILE_LIMIT_BYTES = 64
+_MOST_PID = 1 << 22
+"""PID_MAX_LIMIT of Linux; a number beyond 31 bits is no argument of a system call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,6 @@ class PidFile:
             return
 
         def readable() -> None:
-            loop.remove_reader(descriptor)
             if not over.done():
                 over.set_result(None)
 
@@ -113,7 +114,9 @@ class PidFile:
             return Unknown(f"the pid file {self.path} cannot be read: {failure.strerror}")
         except ValueError:
             return Unknown(f"the pid file {self.path} holds no number")
-        return pid if pid > 0 else Unknown(f"the pid file {self.path} holds no pid: {pid}")
+        if not 0 < pid <= _MOST_PID:
+            return Unknown(f"the pid file {self.path} holds no pid: {pid}")
+        return pid
 
     def _has_ended(self) -> bool:
         if self._descriptor is None:

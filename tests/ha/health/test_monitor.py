@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -19,6 +19,8 @@ from tests.ha.zkfc.zkfc_world import until
 SLOW_ROUNDS = HealthSettings(
     check_interval_seconds=30.0, retry_interval_seconds=0.02, rpc_timeout_seconds=0.3
 )
+TURNS = 2000
+"""Within these a probe would come to its end, many times."""
 QUICK_ROUNDS = HealthSettings(
     check_interval_seconds=0.02, retry_interval_seconds=0.02, rpc_timeout_seconds=0.3
 )
@@ -29,9 +31,11 @@ class Ear:
     heard: list[object] = field(default_factory=list)
     outcomes: list[core.ProbeOutcome] = field(default_factory=list)
     raise_once: Exception | None = None
+    at_report: Callable[[], None] = lambda: None
 
     def status_reported(self, status: ServiceStatus) -> None:
         self.heard.append(status.state)
+        self.at_report()
 
     def health_changed(self, health: Health, reason: str) -> None:
         self.heard.append(health)
@@ -123,6 +127,21 @@ async def test_row_8_5_a_monitor_that_dies_says_so_and_ends(where: str, *, dedic
     await namenode.die()
 
 
+async def test_a_fault_of_our_own_within_a_probe_is_no_silence_of_the_namenode() -> None:
+    namenode = ToyNameNode("nn1", SharedResource())
+    await namenode.start()
+
+    def fails() -> None:
+        raise RuntimeError("injected")
+
+    monitor = HealthMonitor(namenode.address, QUICK_ROUNDS, Ear(at_report=fails))
+    with pytest.raises(RuntimeError, match="injected"):
+        async with asyncio.timeout(30.0):
+            await monitor.run()
+    assert monitor.state.health is Health.MONITOR_FAILED
+    await namenode.die()
+
+
 async def test_states_follow_the_switches() -> None:
     async with _watched(QUICK_ROUNDS) as (namenode, monitor, ear):
         namenode.healthy = False
@@ -175,6 +194,33 @@ async def test_probe_now_does_not_wait_for_the_round() -> None:
         namenode.healthy = False
         monitor.probe_now()
         await until(lambda: monitor.state.health is Health.UNHEALTHY, "unhealthy", seconds=15.0)
+
+
+async def test_a_hurried_round_is_one_and_keeps_the_connection() -> None:
+    async with _watched(SLOW_ROUNDS) as (_, monitor, ear):
+        connection = monitor.client
+        monitor.probe_now()
+        await until(lambda: len(ear.outcomes) == 2, "asked once more", seconds=15.0)
+        for _ in range(TURNS):  # of the loop, which is that of both
+            await asyncio.sleep(0)
+        assert ear.outcomes == [core.Answered()] * 2
+        assert monitor.client is connection
+
+
+async def test_rounds_leave_no_tasks_behind() -> None:
+    async with _watched(QUICK_ROUNDS) as (_, _, ear):
+        before = len(asyncio.all_tasks())
+        await until(lambda: len(ear.outcomes) > 30, "thirty rounds")
+        assert len(asyncio.all_tasks()) < before + 10
+
+
+async def test_a_request_for_a_probe_that_comes_during_one_has_another_follow() -> None:
+    """The one that runs may have read the state before it changed, as at a takeover's end."""
+    async with _watched(SLOW_ROUNDS) as (_, monitor, ear):
+        requests = iter([monitor.probe_now])
+        ear.at_report = lambda: next(requests, lambda: None)()
+        monitor.probe_now()
+        await until(lambda: len(ear.outcomes) == 3, "asked twice more", seconds=15.0)
 
 
 async def test_silence_while_we_stood_still_ourselves_is_not_held_against_it() -> None:

@@ -4,7 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -13,9 +13,10 @@ import pytest
 from ha.health.core import Health, HealthSettings, Trouble
 from ha.health.monitor import HealthMonitor
 from ha.health.pid_file import Over, PidFile, Running, Unknown
-from tests.ha.health.test_monitor import Ear
+from tests.ha.health.test_monitor import TURNS, Ear
 from tests.ha.zkfc.toy_namenode import SharedResource, ToyNameNode
 from tests.ha.zkfc.zkfc_world import until
+from tests.held_processes import descriptors_of_processes
 
 RARE_ROUNDS = HealthSettings(
     check_interval_seconds=60.0, retry_interval_seconds=0.02, rpc_timeout_seconds=5.0, refusals=1000
@@ -31,10 +32,16 @@ def process() -> "Iterator[subprocess.Popen[bytes]]":
 
 
 @asynccontextmanager
-async def _watched(path: Path) -> AsyncIterator[tuple[ToyNameNode, HealthMonitor]]:
+async def _watched(
+    path: Path,
+    settings: HealthSettings = RARE_ROUNDS,
+    heartbeat: Callable[[float], None] = lambda _: None,
+) -> AsyncIterator[tuple[ToyNameNode, HealthMonitor]]:
     namenode = ToyNameNode("nn1", SharedResource())
     await namenode.start()
-    monitor = HealthMonitor(namenode.address, RARE_ROUNDS, Ear(), process=PidFile(path))
+    monitor = HealthMonitor(
+        namenode.address, settings, Ear(), process=PidFile(path), heartbeat=heartbeat
+    )
     task = asyncio.create_task(monitor.run())
     try:
         await until(lambda: monitor.state.health is Health.HEALTHY, "healthy")
@@ -57,6 +64,22 @@ async def test_w16_a_dead_process_is_noticed_at_once_though_its_sockets_live(
         await until(lambda: monitor.state.health is Health.NOT_RESPONDING, "noticed", seconds=5.0)
         assert monitor.state.trouble is Trouble.GONE
         assert f"process {process.pid} of {path} has ended" in monitor.state.reason
+
+
+async def test_the_end_of_a_process_cuts_one_rest_short_and_no_other(
+    tmp_path: Path, process: "subprocess.Popen[bytes]"
+) -> None:
+    path = tmp_path / "namenode.pid"
+    path.write_text(f"{process.pid}\n")
+    settings = HealthSettings(check_interval_seconds=60.0, retry_interval_seconds=60.0)
+    beats: list[float] = []
+    async with _watched(path, settings, beats.append) as (_, monitor):
+        process.kill()
+        await until(lambda: monitor.state.health is Health.NOT_RESPONDING, "noticed")
+        rested = len(beats)
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
+        assert len(beats) <= rested + 1
 
 
 @pytest.mark.row("W16")
@@ -102,6 +125,9 @@ def test_what_a_pid_file_tells(tmp_path: Path, process: "subprocess.Popen[bytes]
     assert "holds no number" in getattr(watched.look(), "reason", "")
     path.write_text("-1")
     assert isinstance(watched.look(), Unknown)
+    path.write_text(str(2**40))  # no number of a process, and no system call takes it
+    watched.answered()
+    assert isinstance(watched.look(), Unknown)
     path.write_text(str(process.pid))
     watched.answered()
     assert watched.look() == Running(process.pid)
@@ -112,4 +138,52 @@ def test_what_a_pid_file_tells(tmp_path: Path, process: "subprocess.Popen[bytes]
     assert watched.look() == Over(process.pid, answered=True)
     path.write_text(str(os.getpid()))  # restarted
     assert watched.look() == Running(os.getpid())
+    watched.answered()
+    assert watched.look() == Running(os.getpid())
     watched.close()
+
+
+@pytest.mark.parametrize("ends", [True, False])
+async def test_the_loop_watches_a_process_only_as_long_as_it_is_waited_for(
+    tmp_path: Path, process: "subprocess.Popen[bytes]", *, ends: bool
+) -> None:
+    path = tmp_path / "namenode.pid"
+    path.write_text(str(process.pid))
+    watched = PidFile(path)
+    watched.answered()
+    (descriptor,) = descriptors_of_processes()
+    waits = asyncio.create_task(watched.ended())
+    await asyncio.sleep(0)
+    process.kill() if ends else waits.cancel()
+    await asyncio.wait([waits], timeout=30.0)
+    assert waits.done()
+    assert not asyncio.get_running_loop().remove_reader(descriptor)
+    watched.close()
+
+
+@pytest.mark.parametrize(
+    ("failure", "seen"),
+    [
+        (None, Running(4711)),
+        (ProcessLookupError, Over(4711, answered=False)),
+        (PermissionError, Running(4711)),  # another user's
+    ],
+)
+def test_what_a_number_tells_that_was_never_seen_to_answer(
+    failure: type[OSError] | None,
+    seen: Running | Over,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def kill(pid: int, number: int) -> None:
+        asked.append((pid, number))
+        if failure is not None:
+            raise failure
+
+    monkeypatch.setattr(os, "kill", kill)
+    path = tmp_path / "namenode.pid"
+    path.write_text("4711")
+    assert PidFile(path).look() == seen
+    assert asked == [(4711, 0)]
