@@ -25,8 +25,6 @@ from tests.mutation.reach import Block, Reached, lines_of, probe
 from tests.mutation.slips import Slip, module_of, plant
 from tests.simulation.engine.simulation import named
 
-_SLOW_SECONDS: Final = 3.0
-"""A test that takes longer than that is none of the fast ones."""
 _FORK: Final = get_context("fork")
 _SERVERS: Final = frozenset({"zookeeper", "ensemble", "cluster"})
 """Fixtures that start real processes."""
@@ -42,6 +40,7 @@ class Limits:
         worlds: at most this number of those that reach a slip are played with it.
         seconds: for the tests and worlds of one slip.
         first_seed: of the worlds.
+        slow_seconds: a test that takes longer is none of the fast ones, and left out.
     """
 
     jobs: int
@@ -49,6 +48,7 @@ class Limits:
     worlds: int
     seconds: float
     first_seed: int = 1
+    slow_seconds: float = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class _Judges:
         items = [
             item for item in session.items if not _SERVERS & set(getattr(item, "fixturenames", ()))
         ]
-        (whole,) = forked([lambda: _measure_tests(self._core, items)], 1, 3600.0)
+        (whole,) = forked([lambda: _measure_tests(self._core, items, self._limits)], 1, 3600.0)
         if not isinstance(whole, dict):
             self.failure = str(whole)
             return True
@@ -170,7 +170,9 @@ def _reaches(slip: Slip, lines: Lines) -> bool:
     return slip.block == 0 or (slip.path, slip.block) in lines
 
 
-def _measure_tests(core: Core, items: Sequence[pytest.Item]) -> dict[str, tuple[float, Lines]]:
+def _measure_tests(
+    core: Core, items: Sequence[pytest.Item], limits: Limits
+) -> dict[str, tuple[float, Lines]]:
     reached = Reached()
     probe(core.files, reached)
     fast: dict[str, tuple[float, Lines]] = {}
@@ -178,7 +180,7 @@ def _measure_tests(core: Core, items: Sequence[pytest.Item]) -> dict[str, tuple[
         began = time.monotonic()
         failed = _failure(item)
         lines, took = lines_of(reached.taken()), time.monotonic() - began
-        if not failed and took <= _SLOW_SECONDS:
+        if not failed and took <= limits.slow_seconds:
             fast[item.nodeid] = (took, lines)
     return fast
 

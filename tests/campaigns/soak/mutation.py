@@ -37,6 +37,7 @@ from tests.mutation.slips import Slip, slips_of
 @click.option("--measured", default=200, show_default=True, help="Worlds that tell their reach.")
 @click.option("--first-seed", default=1, show_default=True, help="Of the worlds.")
 @click.option("--seconds", default=120.0, show_default=True, help="For the worlds of one slip.")
+@click.option("--slow", default=3.0, show_default=True, help="Seconds; slower tests are left out.")
 @click.option("--list", "listed", is_flag=True, help="Only say which slips there are.")
 @click.option("--json", "as_object", is_flag=True, help="One JSON object as stdout's last line.")
 def mutation(
@@ -53,11 +54,12 @@ def mutation(
     measured: int,
     first_seed: int,
     seconds: float,
+    slow: float,
     listed: bool,
     as_object: bool,
 ) -> None:
     """Plant slips into the cores; exit code 0 only if each is noticed or explained."""
-    limits = Limits(jobs, measured, worlds, seconds, first_seed)
+    limits = Limits(jobs, measured, worlds, seconds, first_seed, slow)
     scores = []
     cores = {name: CORES[name] for name in names or ([] if folders else CORES)}
     cores |= {folder: below(folder) for folder in folders}
