@@ -78,7 +78,7 @@ async def read_segment(
         raise Unavailable(f"{url}: {str(failure) or type(failure).__name__}") from failure
     except ValueError as damage:
         raise StorageFailed(f"{url}: {damage}") from damage
-    if up_to_end and not frames.complete:
+    if up_to_end:
         raise StorageFailed(f"{url} ends before transaction {frames.next_txid}")
 
 

@@ -2,17 +2,21 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from journal.core.requests import ReportDamage
-from journal.errors import GapFound, QuorumLost
+from journal.errors import GapFound, QuorumLost, StorageFailed
 from journal.model import TxId
+from journal.reader.fetch import http_session, read_segment
+from journal.reader.frame_stream import FrameReader
 from journal.reader.reader import Chunk, JournalReader, ReaderSettings
 from tests.journal.node.process import until
 from tests.journal.writer import journal_cluster
 from tests.journal.writer.proxy import Fate, behind_proxies
+from tests.stand_in import stand_in
 
 WHOLE = journal_cluster.edits(1, 500, "first") + journal_cluster.edits(501, 900, "second")
 
@@ -73,14 +77,14 @@ async def test_damage_on_one_or_two_nodes_is_read_around(nodes: journal_cluster.
     await reader.close()
 
 
-async def find_newest_damaged(nodes: journal_cluster.Nodes, *which: int) -> None:
+async def find_newest_damaged(nodes: journal_cluster.Nodes, *which: int, first: int = 501) -> None:
     """Take a damaged segment out of these nodes' lists, as a scan does."""
     for i in which:
         daemon = nodes.daemons[i]
         assert daemon is not None
         owner = daemon.node.find(journal_cluster.JOURNAL)
         assert owner is not None
-        await owner.ask(ReportDamage(TxId(501), "a test said so"))
+        await owner.ask(ReportDamage(TxId(first), "a test said so"))
 
 
 async def test_the_third_node_is_asked_for_what_the_lists_of_the_others_end_before(
@@ -106,6 +110,69 @@ async def test_the_third_node_is_asked_for_what_the_lists_of_the_others_end_befo
             await read(reader, 501, through=902)
         assert (gap.value.missing_first, gap.value.missing_last) == (901, 902)
         await reader.close()
+
+
+@pytest.mark.parametrize(
+    ("sent", "up_to_end", "last", "failure"),
+    [
+        (None, True, 500, ""),
+        (None, True, 60, ""),
+        (3000, True, 500, "ends before transaction"),
+        (3000, False, 500, ""),
+        (0, True, 500, "ends before transaction 1$"),
+    ],
+)
+async def test_a_segment_that_ends_early_is_damaged_where_all_of_it_is_wanted(
+    nodes: journal_cluster.Nodes, sent: int | None, up_to_end: bool, last: int, failure: str
+) -> None:
+    body = (nodes.current(0) / f"edits_{1:019d}-{500:019d}").read_bytes()[:sent]
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+        await writer.drain()
+        writer.close()
+
+    found: list[Chunk] = []
+    async with stand_in(serve) as port, http_session(ReaderSettings()) as session:
+        frames = FrameReader(TxId(1), wanted=TxId(1), last=TxId(last))
+        url = f"http://127.0.0.1:{port}/getJournal"
+        reading = read_segment(session, url, frames, chunk_bytes=1000, up_to_end=up_to_end)
+        with pytest.raises(StorageFailed, match=failure) if failure else nullcontext():
+            found += [chunk async for chunk in reading]
+    if not failure:
+        assert WHOLE.startswith(b"".join(chunk.records for chunk in found))
+        assert (found[-1].last == last) is (sent is None)
+
+
+@pytest.mark.parametrize(("damaged_at", "last"), [((4000, 9000, 4000), 500), ((9000,) * 3, 60)])
+async def test_the_remains_of_damaged_copies_are_read_once_and_in_order(
+    nodes: journal_cluster.Nodes, damaged_at: tuple[int, ...], last: int
+) -> None:
+    for i, at in enumerate(damaged_at):
+        damage(nodes, i, at)
+    await find_newest_damaged(nodes, 0, 1, 2, first=1)
+    reader = small_reader(nodes)
+    found = [chunk async for chunk in reader.remains(TxId(1), TxId(last))]
+    records = b"".join(chunk.records for chunk in found)
+    assert WHOLE.startswith(records)
+    assert len(records) > 1000
+    assert [chunk.first for chunk in found[1:]] == [chunk.last + 1 for chunk in found[:-1]]
+    assert found[-1].last <= last
+    await reader.close()
+
+
+async def test_what_is_in_no_list_of_a_majority_is_not_served(
+    nodes: journal_cluster.Nodes,
+) -> None:
+    reader = small_reader(nodes)
+    end = await reader.last_finalized()
+    for first in (1, 500, 501, end):
+        await reader.ensure_served(TxId(first), end)
+    with pytest.raises(GapFound, match=f"no answering node lists {end + 1}") as gap:
+        await reader.ensure_served(TxId(1), TxId(end + 2))
+    assert (gap.value.missing_first, gap.value.missing_last) == (end + 1, end + 2)
+    await reader.close()
 
 
 async def test_damage_everywhere_is_told_with_every_node(nodes: journal_cluster.Nodes) -> None:
