@@ -65,8 +65,9 @@ class Namenodes:
     limits: CallLimits = DEFAULT_LIMITS
     token: LoginToken | None = None
     """By which to log in."""
+    current: int = 0
+    """The place of the one that is asked first, as it answered last."""
     _places: list[_Place] = field(init=False)
-    _current: int = 0
     _closed: bool = False
     _numbers: "count[int]" = field(default_factory=count)
     _client_id: bytes = field(default_factory=lambda: uuid.uuid4().bytes)
@@ -122,7 +123,7 @@ class Namenodes:
         until = loop.time() + patience
         number, tries = next(self._numbers), Tries()
         while not self._closed:
-            at = self._current
+            at = self.current
             place = self._places[at]
             key = CallKey(self._client_id, number, tries.moves + tries.waits)
             try:
@@ -142,8 +143,8 @@ class Namenodes:
                 place.found = f"{problem}".partition("\n")[0]
             step = again(failure, tries, namenodes=len(self._places), chance=random.random())
             tries = step.tries
-            if step.move and self._current == at:  # else another call has moved already
-                self._current = (at + 1) % len(self._places)
+            if step.move and self.current == at:  # else another call has moved already
+                self.current = (at + 1) % len(self._places)
             if loop.time() + step.seconds >= until:
                 break
             await asyncio.sleep(step.seconds)

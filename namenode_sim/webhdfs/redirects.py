@@ -49,14 +49,17 @@ def with_replica(asked: Asked, scene: Scene, found: LocatedBlocksProto) -> Node 
 
 
 def to_write_to(asked: Asked, scene: Scene) -> Node:
-    """Return the DataNode where placement would put a first replica; raise FsError if none."""
+    """Return the DataNode where placement would put a first replica; raise FsError if none.
+
+    Of several on the host of the caller, that one which was heard of last is the least likely dead.
+    """
     nodes, host, avoided = scene.cluster.nodes, scene.caller.host, _excluded_nodes(asked)
     local = on_host(nodes.values(), host)
     wish = Wish(
         count=1,
         size=asked.values.get("blocksize") or scene.settings.block_size,
         policy=POLICIES[DEFAULT_POLICY_ID],
-        writer=local[0] if local else None,
+        writer=max(local, key=lambda node: node.last_heard, default=None),
         rack=None if local else scene.cluster.rack_of_host(host),
         excluded=frozenset(uuid for uuid, node in nodes.items() if avoided & _names(node)),
     )

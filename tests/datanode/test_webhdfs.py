@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import io
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,22 +21,13 @@ from files.errors import NotFound
 from files.namenodes import Namenodes
 from ha.conf.keys.security import Mode
 from ha.conf.own_user import own_user
+from ha.conf.topology import HostPort
 from ha.daemon.http.endpoint import Endpoint
 from ha.rpc.protocol import Call
 from ha.security.access_control import AccessControl
 from hadoop.blocks import Checksum
 from hadoop.wire.checksums import checksums_of
-from tests.files.world import (
-    MIB,
-    Handle,
-    World,
-    folder_of_bobs,
-    get,
-    mode_of,
-    noise,
-    put,
-    world,
-)
+from tests.files.world import MIB, Handle, World, folder_of_bobs, get, mode_of, noise, put, world
 from tests.ha.security.test_unproven import Lines
 
 DATA = noise(2 * MIB + 4321)
@@ -78,14 +69,17 @@ class Web:
 
 @asynccontextmanager
 async def web(
-    folder: Path, access: AccessControl | None = None, **limits: float
+    folder: Path,
+    access: AccessControl | None = None,
+    before: Sequence[HostPort] = (),
+    **limits: float,
 ) -> AsyncIterator[Web]:
     async with world(folder) as made:
         asked_for: list[str] = []
 
         def namenodes(user: str) -> Namenodes:
             asked_for.append(user)
-            return Namenodes([made.address], user=user, limits=made.client.limits)
+            return Namenodes([*before, made.address], user=user, limits=made.client.limits)
 
         names = frozenset({"localhost"})
         routes = DataRoutes(namenodes, "ns1", frozenset({KNOWN}), access, names)
@@ -383,3 +377,18 @@ async def test_a_connection_ends_with_its_answer(tmp_path: Path) -> None:
             await put(site.made.client, "/f", b"abc", overwrite=True)
             answer = await site.ask("GET", "/f", op)
             assert answer.headers["Connection"] == "close"
+
+
+async def test_the_namenode_that_answered_is_asked_first(tmp_path: Path) -> None:
+    asked = list[int]()
+
+    async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(1)
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as dead:
+        before = [HostPort(*dead.sockets[0].getsockname())]
+        async with web(tmp_path, before=before) as site:
+            for _ in range(3):
+                assert (await site.ask("GET", "/", "OPEN")).status == 404
+    assert asked == [1]
