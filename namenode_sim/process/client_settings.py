@@ -9,6 +9,7 @@ from ha.conf.keys import files as keys
 from ha.conf.keys import security as security_keys
 from ha.security.kerberos.own import short_name
 from namenode_sim.client_protocol.words.model import DEFAULT_SETTINGS, Settings, TokenRules
+from namenode_sim.process.user_groups import SystemGroups
 
 _HEARTBEATS_OF_A_RECOVERY = 30
 """How long a block recovery may take (BlockManager's BLOCK_RECOVERY_TIMEOUT_MULTIPLIER)."""
@@ -60,6 +61,11 @@ def client_settings(conf: Configuration) -> Settings:
         protected_below=conf.get(keys.PROTECTED_BELOW),
         tokens=_token_rules(conf),
     )
+
+
+def groups_of(conf: Configuration) -> SystemGroups:
+    """Return what knows users' groups; nothing is asked of the system yet."""
+    return SystemGroups(conf.get(keys.STATIC_GROUPS), lifetime_seconds=conf.get(keys.GROUPS_CACHE))
 
 
 def _token_rules(conf: Configuration) -> TokenRules:

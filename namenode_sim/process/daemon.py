@@ -36,7 +36,7 @@ from namenode_sim.metrics import enter_state
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.namespace.retry_cache import MAX_ENTRIES, RetryCache
 from namenode_sim.process.client_service import ClientService
-from namenode_sim.process.client_settings import client_settings
+from namenode_sim.process.client_settings import client_settings, groups_of
 from namenode_sim.process.datanodes import cluster_of, datanode_protocols, keeper_of, live_changes
 from namenode_sim.process.duties import (
     expire_tokens,
@@ -58,7 +58,6 @@ from namenode_sim.process.peer_service import (
 )
 from namenode_sim.process.refresh_service import refresh_protocols
 from namenode_sim.process.status_page import INITIALIZING, LoadingPage, StatusPage
-from namenode_sim.process.user_groups import SystemGroups
 from namenode_sim.startup.identity import (
     NameNodeIdentity,
     checked_volumes,
@@ -111,7 +110,7 @@ async def run_namenode(
         running.callback(storage.close)
         warn_of_open_folders([*storage.directories, *edits_directories(conf, place.address)])
         loading = Loading(place.address.namenode)
-        face = _ha_service(conf, place, loading)
+        face = ha_service(conf, place, loading)
         if access is not None and settings.tokens.issued:
             offer_tokens(access, face.secrets_of_active)
         operators = ha_service_protocol(face)
@@ -166,18 +165,19 @@ def _load(
 ) -> _Loaded:
     """Load the image, in a thread; nothing else touches the storage until this returns."""
     namespace = storage.load(progress)
-    namespace.retry_cache = _retry_cache(conf)
+    namespace.retry_cache = retry_cache(conf)
     local = edits_directories(conf, place.address)
     return _Loaded(namespace, last_local_edit(local, namespace.last_applied))
 
 
-def _retry_cache(conf: Configuration) -> RetryCache:
+def retry_cache(conf: Configuration) -> RetryCache:
+    """Return an empty cache of answers, out of Hadoop's keys."""
     most = MAX_ENTRIES if conf.get(keys_files.RETRY_CACHE) else 0
     expiry = conf.get(keys_files.RETRY_CACHE_EXPIRY)
     return RetryCache(expiry_seconds=expiry, max_entries=most)
 
 
-def _park_timeout(conf: Configuration, nameservice: str, name: str) -> float:
+def park_timeout(conf: Configuration, nameservice: str, name: str) -> float:
     """Return seconds enough for a dead host's lock to expire, and for a takeover after that.
 
     A client that is refused before is back a second or more after the successor is active.
@@ -212,7 +212,7 @@ class _Parts:
         running.push_async_callback(peers.close)
         gate = Gate(
             any_peer_active=peers.any_active,
-            park_timeout_seconds=_park_timeout(conf, nameservice, name),
+            park_timeout_seconds=park_timeout(conf, nameservice, name),
         )
         running.push_async_callback(gate.close)
         copies = _local_copies(conf, place, running)
@@ -276,7 +276,7 @@ class _Parts:
 
         checked = keeper.upkeep.redundancy
         of_clients = client_routes(self.conf, self.place, client_service, checked, self.access)
-        return (*image_routes(self.conf, self.storage, namenode), *of_clients)
+        return (*image_routes(self.conf, self.place, self.storage, namenode), *of_clients)
 
     def _namenode(self, gate: Gate, journal: JournalAccess) -> NameNode:
         """Make the NameNode itself, which no other part refers to yet."""
@@ -323,9 +323,8 @@ def _local_copies(
     return copies
 
 
-def _ha_service(
-    conf: Configuration, place: NameNodeIdentity, loading: Loading
-) -> NameNodeHaService:
+def ha_service(conf: Configuration, place: NameNodeIdentity, loading: Loading) -> NameNodeHaService:
+    """Return what answers ZKFCs and operators, in both stages."""
     return NameNodeHaService(
         loading,
         superuser=own_user(),
@@ -352,9 +351,7 @@ def _client_service(
         host=parts.place.address.rpc.host,
         supergroup=conf.get(keys_files.SUPERGROUP),
         settings=client_settings(conf),
-        groups=SystemGroups(
-            conf.get(keys_files.STATIC_GROUPS), lifetime_seconds=conf.get(keys_files.GROUPS_CACHE)
-        ),
+        groups=groups_of(conf),
         state=lambda: "active" if namenode.state.role is Role.ACTIVE else "standby",
         on_broken=namenode.end_because,
         roll=namenode.roll_edits,

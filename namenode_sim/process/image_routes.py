@@ -9,7 +9,8 @@ from ha.conf.configuration import Configuration
 from ha.conf.keys import namenode as keys_namenode
 from journal.model import TxId
 from namenode_sim.checkpoint.image_receive import ImageReceiver, Recipient
-from namenode_sim.process.peer_service import forget_old
+from namenode_sim.process.peer_service import checkpoint_rules, forget_old
+from namenode_sim.startup.identity import NameNodeIdentity
 from namenode_sim.storage.storage import NameStorage
 from namenode_sim.term.namenode import NameNode
 from namenode_sim.term.role import Role
@@ -17,14 +18,11 @@ from namenode_sim.transfer.image_server import ImageServer, TransferLimits
 
 
 def image_routes(
-    conf: Configuration, storage: NameStorage, namenode: NameNode
+    conf: Configuration, place: NameNodeIdentity, storage: NameStorage, namenode: NameNode
 ) -> Sequence[web.RouteDef]:
     """Return GET and PUT /imagetransfer over the images in the name directories."""
-    limits = TransferLimits(
-        bytes_per_second=conf.get(keys_namenode.IMAGE_TRANSFER_BANDWIDTH),
-        bootstrap_bytes_per_second=conf.get(keys_namenode.IMAGE_BOOTSTRAP_BANDWIDTH),
-    )
-    server = ImageServer(storage.namespace_info, lambda: storage.directories, limits)
+    rules = checkpoint_rules(conf, place.address)
+    server = ImageServer(storage.namespace_info, lambda: storage.directories, image_limits(conf))
     receiver = ImageReceiver(
         storage,
         Recipient(
@@ -35,11 +33,19 @@ def image_routes(
             follows_to=partial(_follows_to, conf, namenode),
             fewest_inodes=partial(_fewest_inodes, conf, namenode),
         ),
-        period_seconds=conf.get(keys_namenode.CHECKPOINT_PERIOD),
-        edits=conf.get(keys_namenode.CHECKPOINT_TXNS),
+        period_seconds=rules.period_seconds,
+        edits=rules.edits,
         stall_seconds=conf.get(keys_namenode.IMAGE_TRANSFER_TIMEOUT),
     )
     return (*server.routes(), receiver.route())
+
+
+def image_limits(conf: Configuration) -> TransferLimits:
+    """Return how fast images are sent to those that ask for them."""
+    return TransferLimits(
+        bytes_per_second=conf.get(keys_namenode.IMAGE_TRANSFER_BANDWIDTH),
+        bootstrap_bytes_per_second=conf.get(keys_namenode.IMAGE_BOOTSTRAP_BANDWIDTH),
+    )
 
 
 def _follows_to(conf: Configuration, namenode: NameNode) -> TxId | None:

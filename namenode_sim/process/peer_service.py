@@ -11,6 +11,7 @@ import structlog
 
 from ha.conf.configuration import Configuration
 from ha.conf.keys import namenode as keys_namenode
+from ha.conf.topology import NameNodeAddress
 from ha.rpc.protocol import RpcProtocol
 from ha.service.errors import ServiceFailed
 from ha.service.journal_witness import journal_witness_protocol
@@ -61,21 +62,31 @@ def checkpointer(
     """Return the standby's checkpointer, or None if ``dfs.ha.standby.checkpoints`` is off."""
     if not conf.get(keys_namenode.STANDBY_CHECKPOINTS):
         return None
-    scope = {"nameservice": place.address.nameservice, "namenode": place.address.namenode}
     return StandbyCheckpointer(
         namenode,
         storage,
         {peer.namenode: peer.http for peer in place.peers},
-        rules=CheckpointRules(
-            period_seconds=conf.get(keys_namenode.CHECKPOINT_PERIOD, **scope),
-            edits=conf.get(keys_namenode.CHECKPOINT_TXNS, **scope),
-            check_seconds=conf.get(keys_namenode.CHECKPOINT_CHECK, **scope),
-            quiet_multiplier=conf.get(keys_namenode.CHECKPOINT_QUIET, **scope),
-        ),
-        upload=UploadSettings(
-            stall_seconds=conf.get(keys_namenode.IMAGE_TRANSFER_TIMEOUT),
-            bytes_per_second=conf.get(keys_namenode.IMAGE_TRANSFER_BANDWIDTH),
-        ),
+        rules=checkpoint_rules(conf, place.address),
+        upload=upload_settings(conf),
+    )
+
+
+def checkpoint_rules(conf: Configuration, own: NameNodeAddress) -> CheckpointRules:
+    """Return when this NameNode makes an image, out of Hadoop's keys."""
+    scope = {"nameservice": own.nameservice, "namenode": own.namenode}
+    return CheckpointRules(
+        period_seconds=conf.get(keys_namenode.CHECKPOINT_PERIOD, **scope),
+        edits=conf.get(keys_namenode.CHECKPOINT_TXNS, **scope),
+        check_seconds=conf.get(keys_namenode.CHECKPOINT_CHECK, **scope),
+        quiet_multiplier=conf.get(keys_namenode.CHECKPOINT_QUIET, **scope),
+    )
+
+
+def upload_settings(conf: Configuration) -> UploadSettings:
+    """Return how an image is sent to the other NameNodes."""
+    return UploadSettings(
+        stall_seconds=conf.get(keys_namenode.IMAGE_TRANSFER_TIMEOUT),
+        bytes_per_second=conf.get(keys_namenode.IMAGE_TRANSFER_BANDWIDTH),
     )
 
 

@@ -73,6 +73,18 @@ async def test_the_options_reach_kazoo_and_the_password_no_log(tmp_path: Path) -
     }
 
 
+@pytest.mark.usefixtures("libraries")
+def test_a_ticket_is_of_our_principal_and_for_the_servers_service(tmp_path: Path) -> None:
+    keys = {
+        "nnha.zookeeper.sasl.mechanism": "GSSAPI",
+        "nnha.zookeeper.sasl.principal": "nn/h1@R",
+        "nnha.zookeeper.sasl.service": "zk-b",
+    }
+    sasl = _settings(tmp_path, **keys).sasl
+    assert sasl is not None
+    assert sasl.options() == {"mechanism": "GSSAPI", "service": "zk-b", "principal": "nn/h1@R"}
+
+
 _JAAS = """\
 Server {
   org.apache.zookeeper.server.auth.DigestLoginModule required user_hdfs="right";

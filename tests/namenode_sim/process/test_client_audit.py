@@ -139,6 +139,23 @@ def test_it_is_off_unless_a_file_is_named_as_hadoops(tmp_path: Path) -> None:
     assert client_audit(configuration, namespace) is not unwatched
 
 
+@pytest.mark.parametrize(("enabled", "size"), [("true", 5), ("false", 0)])
+def test_commands_and_contexts_are_those_of_hadoops_keys(
+    tmp_path: Path, enabled: str, size: int
+) -> None:
+    write_site(tmp_path, {})
+    settings = (
+        f"nnha.audit.client={tmp_path}/audit.log",
+        "dfs.namenode.audit.log.debug.cmdlist=open,getfileinfo",
+        f"hadoop.caller.context.enabled={enabled}",
+        "hadoop.caller.context.max.size=5",
+    )
+    conf = load_configuration(tmp_path, settings, environment={})
+    watched: Any = client_audit(conf, Namespace.empty(SUPERUSER))
+    audit = vars(watched.__self__)
+    assert (audit["_left_out"], audit["_context_size"]) == ({"open", "getfileinfo"}, size)
+
+
 def test_a_disk_that_hangs_drops_lines_and_counts_them(tmp_path: Path) -> None:
     """Use a pipe without a reader for the disk: its open never returns.
 

@@ -163,3 +163,15 @@ async def test_no_daemon_starts_with_an_authentication_that_it_does_not_know(
     assert f"The {command[0]} does not start. " in last
     assert not (tmp_path / "name").exists()
     assert not (tmp_path / "journal").exists()
+
+
+async def test_the_group_of_superusers_and_who_is_in_it_are_configured(tmp_path: Path) -> None:
+    keys = {
+        "dfs.permissions.superusergroup": "blue",
+        "hadoop.user.group.static.mapping.overrides": "alice=blue;mallory=red",
+    }
+    async with service_world(tmp_path, **keys) as at:
+        await mkdirs(at, "/mine", "alice")
+        with pytest.raises(RemoteFault) as refusal:
+            await mkdirs(at, "/yours", "mallory")
+        assert refusal.value.java_class == DENIED

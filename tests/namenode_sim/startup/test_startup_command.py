@@ -161,3 +161,13 @@ async def test_a_damaged_directory_is_told_with_file_offset_and_transaction(at: 
     assert code == 1
     last_line = out.strip().splitlines()[-1]
     assert f"{segment}, offset 25, transaction 2: the checksum is wrong" in last_line
+
+
+@pytest.mark.parametrize("layout", ["-65", "-66"])
+async def test_a_file_system_is_formatted_in_the_layout_that_is_configured(
+    tmp_path: Path, layout: str
+) -> None:
+    async with world(tmp_path, **{"nnha.namenode.format-layout-version": layout}) as at:
+        code, out = await at.command("-format", "-force")
+        assert code == 0, out
+        assert f"layoutVersion={layout}\n" in (at.name_dir / "current/VERSION").read_text()
