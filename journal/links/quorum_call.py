@@ -77,7 +77,6 @@ class QuorumCall(Generic[T]):
             await self._done
         finally:
             self._countdown.stop()
-            self._done.cancel()
         return dict(self._results)
 
     def _stepped(self) -> bool:

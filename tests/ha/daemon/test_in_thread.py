@@ -30,9 +30,12 @@ class Work:
 
 
 @asynccontextmanager
-async def cancelled(work: Work, let_go: list[str]) -> AsyncIterator[asyncio.Task[str]]:
+async def cancelled(
+    work: Work, let_go: list[str] | None = None
+) -> AsyncIterator[asyncio.Task[str]]:
     """Give the task of a caller that was cancelled while the work goes on."""
-    task = asyncio.create_task(run_in_thread(work, let_go.append))
+    taken = None if let_go is None else let_go.append
+    task = asyncio.create_task(run_in_thread(work, taken))
     while not work.begun.is_set():
         await asyncio.sleep(0)
     task.cancel()
@@ -69,6 +72,13 @@ async def test_nothing_is_let_go_of_work_that_failed() -> None:
     async with cancelled(Work(OSError("no space")), let_go):
         pass
     assert let_go == []
+
+
+async def test_a_cancelled_caller_may_have_nothing_to_let_go() -> None:
+    work = Work()
+    async with cancelled(work):
+        pass
+    assert work.over.is_set()
 
 
 async def test_nothing_is_let_go_that_the_caller_got() -> None:
