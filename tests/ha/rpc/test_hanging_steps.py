@@ -21,6 +21,7 @@ from ha.security.sasl.way import Way
 from tests.ha.rpc.test_negotiation import INITIATE, NEGOTIATE, PREAMBLE
 from tests.ha.rpc.wire import echo_protocol
 from tests.ha.security.test_unproven import Lines
+from tests.log_lines import captured
 
 HANGING = 3
 """More than there are threads for steps."""
@@ -109,3 +110,24 @@ async def test_an_error_of_ours_after_a_proof_ends_the_connection_at_once() -> N
     async with server(disk, user_of) as (port, _):
         (offer,) = await said(port)
     assert packets.parse(RpcSaslProto, offer.body).state == RpcSaslProto.NEGOTIATE
+
+
+async def test_a_crash_and_a_step_that_hangs_are_said_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def crash(_: str) -> tuple[str, str]:
+        raise KeyError("ours")
+
+    disk = Disk()
+    disk.there.set()
+    with captured("sasl.") as lines:
+        async with server(disk, crash) as (port, _):
+            await said(port)
+    assert [line["event"] for line in lines] == ["sasl.step_crashed"]
+    assert lines[0]["exc_info"]
+    monkeypatch.setattr(steps, "STEP_SECONDS", 0.05)
+    with captured("sasl.") as lines:
+        async with server(Disk()) as (port, _):
+            await said(port)
+    assert [line["event"] for line in lines] == ["sasl.step_hangs"]
+    assert "keytab" in lines[0]["do"]
