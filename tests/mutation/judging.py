@@ -72,7 +72,8 @@ def judge(
     for path in core.files:
         module_of(path)  # loaded once, before the forks
     judges = _Judges(core, slips, limits, told)
-    options = ["-q", "-s", "-p", "no:cacheprovider", "-W", "default", "--timeout=60"]
+    options = ["-q", "-s", "-p", "no:cacheprovider", "--timeout=60"]
+    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # all is loaded before the forks
     here = [name for name in core.tests if (ROOT / name).exists()]
     code = pytest.main(
         [*options, "-m", "not cluster and not zookeeper and not interop", *here], plugins=[judges]

@@ -48,6 +48,8 @@ class Scene:
     zkfc_port: int = 0
     connects: list[int] = field(default_factory=list)
     """The ports that it has connected to, in turn."""
+    opened: list[RpcConnection] = field(default_factory=list)
+    """All are closed once it has ended, before anything that it asks is."""
     spoken: dict[int, str] = field(default_factory=dict)
     """The protocol at each port."""
     named_port: int = 0
@@ -77,7 +79,9 @@ class Scene:
     async def connect(self, host: str, port: int, **named: Any) -> RpcConnection:  # noqa: ANN401
         self.connects.append(port)
         self.spoken[port] = named["protocol"]
-        return await RpcConnection.open(host, port, **named)
+        opened = await RpcConnection.open(host, port, **named)
+        self.opened.append(opened)
+        return opened
 
     async def tell(self) -> WriterSilence:
         self.asked += 1
@@ -139,8 +143,10 @@ async def scene(
     finally:
         running.cancel()
         await asyncio.wait({running})
+        left = sum(not one.closed for one in made.opened)
         await made.host_dies()
         await server.stop()
+    assert left == 0, f"{left} of {len(made.opened)} connections are open"
 
 
 async def test_the_lock_of_a_dead_host_is_removed_once_with_the_reason() -> None:
