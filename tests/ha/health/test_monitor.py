@@ -159,6 +159,14 @@ async def test_states_follow_the_switches() -> None:
         ]  # fmt: skip
 
 
+async def test_one_that_starts_is_not_asked_for_its_health() -> None:
+    async with _watched(QUICK_ROUNDS) as (namenode, monitor, ear):
+        namenode.state, namenode.not_ready_reason = ServiceState.INITIALIZING, "it loads its image"
+        namenode.healthy = False
+        await until(lambda: monitor.state.health is Health.INITIALIZING, "starting")
+        assert ear.outcomes[-1] == core.Starting("it loads its image")
+
+
 async def test_a_death_is_noticed_long_before_the_next_round() -> None:
     async with _watched(SLOW_ROUNDS) as (namenode, monitor, _):
         loop = asyncio.get_running_loop()

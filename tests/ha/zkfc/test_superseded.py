@@ -157,6 +157,21 @@ async def test_it_is_ended_when_another_has_taken_over() -> None:
         assert made.process.wait() == -9
 
 
+async def test_only_the_process_that_was_active_last_is_followed() -> None:
+    async with scene() as (made, follower):
+        await looks(made)
+        with a_process() as later:
+            watched = watch_process(identity(later))
+            assert watched is not None
+            follower.follow(identity(later), watched)
+            await looks(made)
+            tasks = [task.get_name() for task in asyncio.all_tasks()]
+            assert tasks.count("superseded process") == 1
+            made.taken_over()
+            await until(lambda: later.poll() is not None, "ended", seconds=60.0)
+        assert not made.ended
+
+
 NO_PROOF = {
     "nobody has the lock": Notices(lock_holder=FREE),
     "its own controller has it": Notices(lock_holder="nn1"),
