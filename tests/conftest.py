@@ -14,6 +14,7 @@ import structlog
 
 from ha.daemon.event_loop import PlainLoop, fast_loop, uvloop_installed
 from ha.security import own_tls
+from tests import balance
 from tests.ha.security.kdc import Kdc, running_kdc
 from tests.needs import KDC
 
@@ -76,6 +77,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # the same, with nohup
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have what each test leaves behind looked at; as a plugin, which sees a session's fixtures."""
+    fast_loop().close()  # uvloop's first one opens a pipe that it keeps
+    config.pluginmanager.register(balance)
 
 
 def pytest_asyncio_loop_factories(

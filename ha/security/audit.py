@@ -24,7 +24,7 @@ Later = Callable[[float, Callable[[], None]], None]
 def call_later(seconds: float, function: Callable[[], None]) -> None:
     """Call a function after some seconds, in a thread; not if the process has ended by then."""
     timer = threading.Timer(seconds, function)
-    timer.daemon = True
+    timer.name, timer.daemon = "later", True
     timer.start()
 
 

@@ -1,6 +1,6 @@
 """Three DataNodes without NameNodes, and an active and a standby without DataNodes."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -8,6 +8,13 @@ import pytest
 
 from tests.datanode.block_client import Node, node
 from tests.datanode.name_nodes import STANDBY, NameNode, name_node
+from tests.datanode.stores import close_stores
+
+
+@pytest.fixture(autouse=True)
+def _closed_stores() -> Iterator[None]:
+    yield
+    close_stores()
 
 
 @pytest.fixture

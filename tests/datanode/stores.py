@@ -1,6 +1,8 @@
 """Stores in a temporary directory, as a DataNode has them after its handshake."""
 
+import asyncio
 from pathlib import Path
+from typing import Final
 
 from datanode import model
 from datanode.replicas.layout import NodeVersion, PoolVersion
@@ -14,6 +16,16 @@ from hadoop.wire.checksums import checksums_of
 POOL = PoolVersion(PoolId("BP-1-127.0.0.1-1"), 77, 1234)
 CHECKSUM = Checksum()
 FIRST_ID = (1 << 30) + 1
+_volumes: Final = list[Volume]()
+_stores: Final = list[Store]()
+
+
+def close_stores() -> None:
+    """Close what a test has not closed itself."""
+    while _stores:
+        asyncio.run(_stores.pop().volumes.close())
+    while _volumes:
+        _volumes.pop().close()
 
 
 def block(number: int = 0, stamp: int = 1001) -> Block:
@@ -25,11 +37,13 @@ def volume(folder: Path, name: str = "DS-1", storage_type: str = "DISK") -> Volu
     if made.version is None:
         made.format(NodeVersion(model.StorageId(name), "uuid-1", "CID-1"))
     made.join(POOL)
+    _volumes.append(made)
     return made
 
 
 async def store(*volumes: Volume, kept_free: int = 0, locked_memory: int = 0) -> Store:
     made = Store(Volumes(volumes, kept_free=kept_free), locked_memory=locked_memory)
+    _stores.append(made)
     await made.load()
     return made
 

@@ -1,11 +1,18 @@
-"""Three JournalNodes with an empty journal, for the tests that need no others."""
+"""Three JournalNodes with an empty journal; and the end of journals without a node."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.journal.core.requests_of import close_disks
 from tests.journal.writer.journal_cluster import Nodes, formatted_nodes
+
+
+@pytest.fixture(autouse=True)
+def _closed_disks() -> Iterator[None]:
+    yield
+    close_disks()
 
 
 @pytest.fixture

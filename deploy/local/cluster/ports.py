@@ -14,6 +14,8 @@ from pathlib import Path
 from deploy.local.cluster.errors import LocalClusterError
 
 HOST = "127.0.0.1"
+CLAIMS = Path(tempfile.gettempdir()) / f"nnha-ports-{os.getuid()}"
+"""A byte for each port, locked by the process that it was given to."""
 
 # Below Linux's usual range for outgoing connections (32768 and up): a port found there could be
 # taken by any client's connection before our daemon binds it.
@@ -87,9 +89,8 @@ def _claim(port: int) -> bool:
 
 @cache
 def _claims() -> int:
-    """Open the file; to close the descriptor would end all claims of this process."""
-    path = Path(tempfile.gettempdir()) / f"nnha-ports-{os.getuid()}"
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    """Open ``CLAIMS``; to close the descriptor would end all claims of this process."""
+    return os.open(CLAIMS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
 def _bind(port: int) -> socket.socket | None:

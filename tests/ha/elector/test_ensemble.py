@@ -21,7 +21,7 @@ from ha.elector.zookeeper.errors import ZooKeeperRefused
 from ha.elector.zookeeper.outcome import Done
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.znodes import connected, ensure_parent, parent_exists
-from tests import local_services
+from tests import balance, local_services
 from tests.ha.elector.people import Person, end_session, people, seated
 from tests.ha.zkfc.zkfc_world import until
 
@@ -69,14 +69,16 @@ class Ensemble:
         """Start what does not run, and wait until one leads and the others follow."""
         for number, server in enumerate(self.servers):
             if not server.process.running:
-                process = self.supervisor.start(server.process.name, server.process.argv)
+                with balance.kept():
+                    process = self.supervisor.start(server.process.name, server.process.argv)
                 self.servers[number] = ZooKeeper(server.host, server.port, process)
         self.settle(SERVERS)
 
     def start(self, number: int) -> None:
-        self.servers[number] = local_services.restart_zookeeper(
-            self.supervisor, self.servers[number]
-        )
+        with balance.kept():
+            self.servers[number] = local_services.restart_zookeeper(
+                self.supervisor, self.servers[number]
+            )
 
     def settle(self, count: int) -> None:
         """Wait until ``count`` servers serve, one of them as the leader."""

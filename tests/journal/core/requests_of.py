@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
+from typing import Final
 from zlib import crc32
 
 from journal.core import requests
@@ -81,6 +82,15 @@ class Writer:
         return requests.FinalizeLogSegment(self.stamp(), TxId(first), TxId(last), content)
 
 
+_disks: Final = list[Disk]()
+
+
+def close_disks() -> None:
+    """Close what local journals have left open."""
+    while _disks:
+        _disks.pop().close()
+
+
 class LocalJournal:
     """A journal without a node around it: core and disk, one request at a time."""
 
@@ -88,6 +98,8 @@ class LocalJournal:
         if files is None:
             root.mkdir(parents=True, exist_ok=True)
         self.disk = Disk(root, files)
+        if files is None:
+            _disks.append(self.disk)  # a simulated disk holds nothing of this process
         self.state = self.disk.load()
 
     def ask(self, request: requests.Request) -> Reply:
@@ -107,9 +119,13 @@ class LocalJournal:
         if isinstance(reply, Fetch):
             check = SegmentCheck(decided)
             download = self.disk.begin_download(decided.first, reply.epoch)
-            for start in range(0, len(source), 50):
-                download.append(check.feed(source[start : start + 50]))
-            check.finish()
+            try:
+                for start in range(0, len(source), 50):
+                    download.append(check.feed(source[start : start + 50]))
+                check.finish()
+            except ValueError:
+                download.discard()
+                raise
             download.finish()
             self.ask(requests.AdoptRecovery(reply.epoch, decided))
 

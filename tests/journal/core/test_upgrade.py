@@ -255,6 +255,7 @@ def test_a_crash_at_any_point_is_undone_or_completed(tmp_path: Path, steps: str)
                     journal.ask(requests.DiscardSegments(writer.stamp(), TxId(4)))
         except Crash:
             crashed = True
+        journal.close()
         loaded = LocalJournal(root)
         assert loaded.state.promised in ({1, 2} if crashed else {2})
         ends = [one.last for one in loaded.state.segments.values()]
