@@ -11,6 +11,7 @@ import kazoo.protocol.connection
 import kazoo.retry
 import pytest
 import structlog
+import structlog.dev
 
 from ha.daemon.event_loop import PlainLoop, fast_loop, uvloop_installed
 from ha.security import own_tls
@@ -19,6 +20,9 @@ from tests.ha.security.kdc import Kdc, running_kdc
 from tests.needs import KDC
 
 KEPT_LINES = 40
+PLAIN_LINES = structlog.dev.ConsoleRenderer(
+    colors=False, exception_formatter=structlog.dev.plain_traceback
+)
 LONGEST = (
     "tests/campaigns/soak/faults/test_soak",
     "tests/cluster/test_cluster_commands",
@@ -110,8 +114,13 @@ def _own_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _a_fresh_log() -> None:
-    """Reset the log level: a command that a test ran here may have raised it for all after."""
+    """Reset the log level: a command that a test ran here may have raised it for all after.
+
+    Without the tracebacks of rich, which show every local: to load it and to draw the first one
+    takes a busy machine seconds, in the loop of a server whose answer a test waits for.
+    """
     structlog.reset_defaults()
+    structlog.get_config()["processors"][-1] = PLAIN_LINES
 
 
 def tail(text: str, kept: int = KEPT_LINES) -> str:
