@@ -166,11 +166,12 @@ class DataRoutes:
     async def _of(self, user: str) -> AsyncIterator[Namenodes]:
         """Give the NameNodes for a user, the one that answered last first."""
         async with self.namenodes(user) as namenodes:
-            namenodes.current = self._active
+            began = namenodes.current = self._active
             try:
                 yield namenodes
             finally:
-                self._active = namenodes.current
+                if namenodes.current != began:  # a long transfer does not bring a dead one back
+                    self._active = namenodes.current
 
     async def _open(
         self, request: web.Request, asked: _Asked, namenodes: Namenodes
