@@ -5,14 +5,13 @@ import gc
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, MutableSequence
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
-from tests import ROOT
+from tests import ROOT, balance
 from tests.log_lines import silenced
 
 SETTLE_SECONDS = 20.0
@@ -232,7 +231,7 @@ def _held(holdings: Callable[[], Mapping[str, float]]) -> Counter[str]:
     for thread in threading.enumerate():
         if not thread.name.startswith(POOL_THREADS):
             found[f"thread {thread.name}"] += 1
-    for name in _descriptors():
+    for name in balance.descriptors().values():
         found[name.partition("[")[0]] += 1
     timers = vars(asyncio.get_running_loop()).get("_scheduled", ())
     found["timers"] = sum(not timer.cancelled() for timer in timers)
@@ -247,18 +246,9 @@ def _objects() -> Counter[str]:
     return Counter(name for name in names if name.startswith(OBJECTS))
 
 
-def _descriptors() -> list[str]:
-    """Return what this process has open."""
-    found = []
-    for descriptor in Path("/proc/self/fd").iterdir():
-        with suppress(OSError):  # closed since it was listed
-            found.append(str(descriptor.readlink()))
-    return found
-
-
 def files_open_below(folder: Path) -> list[str]:
     """Return the files below a folder that this process has open."""
-    return sorted(name for name in _descriptors() if name.startswith(f"{folder}/"))
+    return sorted(name for name in balance.descriptors().values() if name.startswith(f"{folder}/"))
 
 
 def tasks_left() -> set[str]:

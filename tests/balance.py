@@ -21,6 +21,7 @@ WATCHED: Final = (
     "tests/datanode/",
     "tests/fencing/",
     "tests/ha/elector/",
+    "tests/ha/health/",
     "tests/ha/rpc/",
     "tests/journal/core/",
     "tests/journal/links/",
@@ -38,13 +39,22 @@ _kept: Final = set[str]()
 _BEFORE: Final = pytest.StashKey[set[str]]()
 
 
+def descriptors() -> dict[int, str]:
+    """Return what this process has open, by number."""
+    found = dict[int, str]()
+    for number in (_SELF / "fd").iterdir():
+        with contextlib.suppress(OSError):  # closed since it was listed
+            found[int(number.name)] = str(number.readlink())
+    return found
+
+
 def held() -> set[str]:
     """Return what this process holds now, each with a name that is its own."""
-    descriptors = set[str]()
-    for number in (_SELF / "fd").iterdir():
-        with contextlib.suppress(OSError):  # the one that lists the others is closed by now
-            if (of := str(number.readlink())) not in _KEPT_OPEN:
-                descriptors.add(f"descriptor {number.name} of {of}")
+    opened = {
+        f"descriptor {number} of {of}"
+        for number, of in descriptors().items()
+        if of not in _KEPT_OPEN
+    }
     threads = {
         f"thread {one.name} ({one.ident})"
         for one in threading.enumerate()
@@ -54,7 +64,7 @@ def held() -> set[str]:
     for task in (_SELF / "task").iterdir():  # a process is listed under the thread that began it
         with contextlib.suppress(OSError):  # the thread has ended
             children += (task / "children").read_text().split()
-    return descriptors | threads | {f"process {number}" for number in children}
+    return opened | threads | {f"process {number}" for number in children}
 
 
 def left(before: set[str], seconds: float = SETTLED_SECONDS) -> set[str]:
@@ -96,6 +106,7 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[Non
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
     item.stash[_BEFORE] = held()
+    _kept.clear()  # what fixtures of several tests hold by now is in it
     return (yield)
 
 
@@ -105,6 +116,5 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
     result = yield
     if _is_watched(item):
         more = left(item.stash[_BEFORE] | _kept)
-        _kept.update(more)
         assert not more, f"left behind: {', '.join(sorted(more))}"
     return result

@@ -5,9 +5,6 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fencing.sshd import Sshd, sshd_in
-from tests.held_processes import processes_let_go
-
-__all__ = ["processes_let_go"]
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ import pytest
 from ha.health.core import Health, HealthSettings, Trouble
 from ha.health.monitor import HealthMonitor
 from ha.health.pid_file import Over, PidFile, Running, Unknown
+from tests import balance
 from tests.ha.health.test_monitor import TURNS, Ear
 from tests.ha.zkfc.toy_namenode import SharedResource, ToyNameNode
 from tests.ha.zkfc.zkfc_world import until
-from tests.held_processes import descriptors_of_processes
 
 RARE_ROUNDS = HealthSettings(
     check_interval_seconds=60.0, retry_interval_seconds=0.02, rpc_timeout_seconds=5.0, refusals=1000
@@ -151,7 +151,9 @@ async def test_the_loop_watches_a_process_only_as_long_as_it_is_waited_for(
     path.write_text(str(process.pid))
     watched = PidFile(path)
     watched.answered()
-    (descriptor,) = descriptors_of_processes()
+    (descriptor,) = [
+        number for number, of in balance.descriptors().items() if of == "anon_inode:[pidfd]"
+    ]
     waits = asyncio.create_task(watched.ended())
     await asyncio.sleep(0)
     process.kill() if ends else waits.cancel()
