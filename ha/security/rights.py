@@ -14,6 +14,7 @@ from ha.security.caller import Role
 HTTP: Final = "HTTP"
 WEBHDFS: Final = "/webhdfs/v1{path:(/(?s:.*))?}"
 """Of which a handler asks for the right to the call of ClientProtocol that is meant."""
+FILES: Final = "/files{path:(/(?s:.*))?}"
 JOURNALNODE: Final = "JournalNode"
 CLIENT_PROTOCOL: Final = "ClientProtocol"
 NAMENODE_PROTOCOL: Final = "NamenodeProtocol"
@@ -206,7 +207,7 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
         "GET /stacks": _may(ADMIN, ZKFC),
         # As ClientProtocol: within the permissions of a user, in whose name the caller may ask.
         "GET /fsck": _may(CLIENT, ADMIN),
-        **_each_page("/blocks /block/{block} /file", _may(OPERATOR, ADMIN)),  # names of files
+        **_each_page(f"/blocks /block/{{block}} /file {FILES}", _may(OPERATOR, ADMIN)),  # names
         "GET /imagetransfer": _may(NN, CHECKPOINTER, ADMIN),
         "PUT /imagetransfer": _with_audit(NN, CHECKPOINTER),
         "GET /getJournal": _may(NN, JN, CHECKPOINTER, ADMIN),

@@ -145,5 +145,4 @@ def _routes(
     from ha.web.site import Site
 
     hosts = allowed_hosts(at.host, socket.gethostname(), conf.get(keys.WEB_HOSTS))
-    blocks = partial(ask, nodes)
-    return Site(nameservice, looker, records.newest, hosts, blocks=blocks).routes()
+    return Site(nameservice, looker, records.newest, hosts, ask=partial(ask, nodes)).routes()

@@ -10,6 +10,7 @@ from functools import partial
 from hashlib import sha256
 from importlib.resources import files
 from typing import Final
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -71,6 +72,7 @@ class Renderer:
             "span": span,
             "size": size_text,
             "text": time_text,
+            "urlencode": _urlencode,
             "contact": _contact,
         }
         self._environment.globals |= {
@@ -170,6 +172,11 @@ def _contact(seconds: float) -> str:
     if seconds < 10:
         return "under 10 s ago"
     return f"{seconds:.0f} s ago" if seconds < 60 else f"{span(seconds)} ago"
+
+
+def _urlencode(path: str) -> Markup:
+    """Return a path as it stands in a link, which is not cut."""
+    return Markup(quote(path))
 
 
 def _number(value: float | None) -> str:

@@ -5,9 +5,10 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from aiohttp import web
 
@@ -15,10 +16,12 @@ from ha.cli.explain.explanation import explain
 from ha.cli.explain.history import as_json as history_json
 from ha.cluster.query import NoAnswer
 from ha.cluster.status_json import as_json as status_json
+from ha.cluster.verdict import Condition, verdict
 from ha.cluster.view import ClusterView
 from ha.daemon.http.hosts import may_be_asked
 from ha.notices.model import HistoryEntry
-from ha.web.blocks import blocks_of, not_listed
+from ha.security.rights import FILES
+from ha.web.blocks import blocks_of, folder_of, not_listed
 from ha.web.metrics import REFUSED, Refusal
 from ha.web.poller import ClusterPoller, Seen
 from ha.web.render import ASSETS, DATANODES, NODE, OVERVIEW, Renderer, digest
@@ -44,8 +47,9 @@ HEADERS: Final = {
 History = Callable[[], Awaitable[tuple[HistoryEntry, ...]]]
 """All records of failovers.  Raises ``NoAnswer`` with the reason."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Blocks = Callable[[ClusterView, Mapping[str, str]], Awaitable[tuple[int, Mapping[str, Any]]]]
-"""What the active NameNode says of blocks: a status of HTTP and a document; see ``blocks.ask``."""
+Document = Mapping[str, Any]
+Ask = Callable[[ClusterView, str, Mapping[str, str]], Awaitable[tuple[int, Document]]]
+"""What a page of the active NameNode says: a status of HTTP and a document; see ``blocks.ask``."""
 
 _SAID: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
 """What of a NameNode's statuses is passed on."""
@@ -61,10 +65,10 @@ class Site:
         history: History,
         hosts: frozenset[str],
         *,
-        blocks: Blocks,
+        ask: Ask,
         most_viewers: int = MOST_VIEWERS,
     ) -> None:
-        self._ask_blocks = blocks
+        self._ask = ask
         self._nameservice = nameservice
         self._looker = looker
         self._history = history
@@ -82,6 +86,7 @@ class Site:
             "/blocks": self._blocks,
             "/block/{block}": self._blocks,
             "/file": self._blocks,
+            FILES: self._files,
             "/history": self._all_failovers,
             "/failover/{number}": self._failover,
             "/events": self._events,
@@ -142,10 +147,31 @@ class Site:
             asked, title = {"blockId": block}, f"Block {block}"
         elif request.path == "/file":
             asked, title = {"path": path, "blocks": "1", "openforwrite": "1"}, path
-        status, found = await self._ask_blocks((await self._looker.fresh()).view, asked)
+        asked |= {"form": "json"}
+        return await self._of_active(
+            "blocks", title, "/fsck", asked,
+            lambda found: {"blocks": blocks_of(found), "more": not_listed(found)},
+        )  # fmt: skip
+
+    async def _files(self, request: web.Request) -> web.StreamResponse:
+        """Show what is in a folder, a page of it."""
+        path = request.match_info["path"] or "/"
+        asked = {"op": "LISTSTATUS_BATCH", "startAfter": request.query.get("after", "")}
+        page = f"/webhdfs/v1{quote(path, errors='replace')}"
+        return await self._of_active("files", path, page, asked, partial(folder_of, path=path))
+
+    async def _of_active(
+        self, template: str, title: str, page: str, asked: Mapping[str, str],
+        shown: Callable[[Document], Mapping[str, object]],
+    ) -> web.StreamResponse:  # fmt: skip
+        """Show what a page of the active NameNode says, or why it says nothing."""
+        view = (await self._looker.fresh()).view
+        state = verdict(view)
+        status, found = await self._ask(view, page, asked)
+        said = "" if state.condition is Condition.SERVING else f"{state.text}."
         if status == HTTPStatus.OK:
-            return self._still("blocks", title, blocks=blocks_of(found), more=not_listed(found))
-        text = str(found.get("error", f"The NameNode answered with HTTP {status}."))
+            return self._still(template, title, HTTPStatus.OK, state=said, **shown(found))
+        text = f"{found.get('error', f'The NameNode answered with HTTP {status}.')} {said}"
         return self._still("message", title, status if status in _SAID else 503, text=text)
 
     async def _asset(self, request: web.Request) -> web.StreamResponse:

@@ -103,7 +103,7 @@ def _pages() -> Iterator[tuple[str, str]]:
         ImageReceiver(NOTHING, NOTHING).route(),
         FsckRoute(NOTHING, NOTHING, NOTHING).route(),
         *WebHdfsRoutes(NOTHING, NOTHING, NOTHING, frozenset(), "ns1").routes(),
-        *Site("ns1", NOTHING, NOTHING, frozenset(), blocks=NOTHING).routes(),
+        *Site("ns1", NOTHING, NOTHING, frozenset(), ask=NOTHING).routes(),
     )
     for route in routes:
         yield HTTP, f"{route.method} {route.path}"

@@ -113,3 +113,27 @@ LACKING: Final[Mapping[str, Any]] = {
     ],
 }  # fmt: skip
 """As the active NameNode answers /fsck."""
+
+
+def listed(name: str, kind: str = "FILE", **more: object) -> dict[str, object]:
+    """Return an entry of a folder as WebHDFS lists it."""
+    return {
+        "pathSuffix": name, "type": kind, "length": 5 << 30, "owner": "alice", "group": "staff",
+        "permission": "640", "accessTime": 0, "modificationTime": 1_786_000_000_123,
+        "replication": 3, "blockSize": 1 << 27, "childrenNum": 0, "fileId": 16_400,
+        "storagePolicy": 0, **more,
+    }  # fmt: skip
+
+
+def listing(*entries: Mapping[str, object], remaining: int = 0) -> Mapping[str, Any]:
+    """Return what the active NameNode answers to LISTSTATUS_BATCH."""
+    found = {"FileStatuses": {"FileStatus": list(entries)}}
+    return {"DirectoryListing": {"partialListing": found, "remainingEntries": remaining}}
+
+
+FOLDER: Final = listing(
+    listed("a folder", "DIRECTORY", permission="1777", length=0, replication=0),
+    listed("part#1?&50%", permission="755", aclBit=True),
+    listed("to there", "SYMLINK", permission="777", symlink="/elsewhere", replication=0),
+    remaining=1,
+)

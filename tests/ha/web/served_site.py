@@ -14,7 +14,7 @@ from ha.notices.model import HistoryEntry, time_text
 from ha.web.poller import ClusterPoller
 from ha.web.site import MOST_VIEWERS, Site
 from tests.ha.web import other_eyes
-from tests.ha.web.recorded import LACKING
+from tests.ha.web.recorded import FOLDER, LACKING
 from tests.ha.web.situations import SITUATIONS
 from tests.needs import CHROMIUM_FLAGS, chromium
 
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 SECONDS = 60.0
 LIVE = "document.getElementById('age').textContent.startsWith('live')"
-PAGES = ("/", "/datanodes", "/blocks", "/history", "/failover/10", "/node/nn1", "/failover/99")
+PAGES = (
+    "/", "/datanodes", "/files/user/alice", "/blocks", "/history", "/failover/10", "/node/nn1",
+    "/failover/99",
+)  # fmt: skip
 """One of each kind, the one that says that there is no such thing among them."""
 FIRST_SCREENS = ((1400, 900), (390, 844))
 PHONE, NARROW, DESK = (320, 640), (640, 200), (1280, 800)
@@ -42,7 +45,10 @@ class Shown:
     records: tuple[HistoryEntry, ...] = ()
     blocks: tuple[int, Mapping[str, Any]] = (503, {"error": "nothing is known"})
     """What the active says of blocks."""
-    asked: list[Mapping[str, str]] = field(default_factory=list)
+    folder: tuple[int, Mapping[str, Any]] = (200, FOLDER)
+    """What it says of a folder."""
+    asked: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
+    """Pages of the active, and what they were asked."""
     looks: int = 0
     blocked: asyncio.Event = field(default_factory=asyncio.Event)
     port: int = 0
@@ -56,11 +62,11 @@ class Shown:
     async def history(self) -> tuple[HistoryEntry, ...]:
         return self.records or self.view.notices.history
 
-    async def ask_blocks(
-        self, _: ClusterView, asked: Mapping[str, str]
+    async def ask(
+        self, _: ClusterView, page: str, asked: Mapping[str, str]
     ) -> tuple[int, Mapping[str, Any]]:
-        self.asked.append(asked)
-        return self.blocks
+        self.asked.append((page, asked))
+        return self.blocks if page == "/fsck" else self.folder
 
     @property
     def url(self) -> str:
@@ -75,7 +81,7 @@ async def served(
     hosts = allowed_hosts(HOST, "", ())
     site = Site(
         shown.view.nameservice, looker, shown.history, hosts,
-        blocks=shown.ask_blocks, most_viewers=most_viewers,
+        ask=shown.ask, most_viewers=most_viewers,
     )  # fmt: skip
     endpoint = Endpoint(status=dict, healthy=lambda: None, routes=site.routes, front=False)
     shown.port = await endpoint.start(HOST, port)

@@ -7,10 +7,11 @@ from typing import Any
 
 import aiohttp
 import pytest
+from yarl import URL
 
 from ha.conf.topology import HostPort
 from ha.security.caller import Role
-from ha.security.rights import HTTP, RIGHTS
+from ha.security.rights import FILES, HTTP, RIGHTS
 from ha.web.blocks import ask, blocks_of
 from tests.ha.web.hostile import HOSTILE
 from tests.ha.web.recorded import LACKING
@@ -31,7 +32,7 @@ async def page_of(shown: Shown, path: str) -> tuple[int, str]:
         asyncio.timeout(60),
         served(shown),
         aiohttp.ClientSession() as session,
-        session.get(shown.url + path) as answer,
+        session.get(URL(shown.url + path, encoded=True)) as answer,
     ):
         return answer.status, await answer.text()
 
@@ -41,7 +42,7 @@ async def test_each_page_asks_for_its_blocks_and_shows_them(path: str) -> None:
     shown = Shown(HEALTHY, blocks=(200, LACKING))
     status, page = await page_of(shown, path)
     assert status == 200
-    assert shown.asked == [ASKED[path]]
+    assert shown.asked == [("/fsck", {"form": "json", **ASKED[path]})]
     assert 'href="/block/blk_1073741901_1077"' in page
     assert 'href="/file?path=/user/a%20b/part%231%3F"' in page
     assert "1 of 3 replicas are live; 134,217,728 bytes. it is being copied" in page
@@ -100,13 +101,13 @@ async def test_without_an_active_of_nnha_no_namenode_is_asked() -> None:
     nodes = {"nn1": HostPort("nowhere.invalid", 1)}
     hadoops = replace(HEALTHY.namenodes[0], software="Hadoop 3.5.0")
     for view in (SITUATIONS["nobody-active"], replace(HEALTHY, namenodes=(hadoops,))):
-        status, document = await ask(nodes, view, {})
+        status, document = await ask(nodes, view, "/fsck", {})
         assert status == 503
         assert "no NameNode of nnha" in document["error"]
 
 
 def test_names_of_files_are_for_admins_and_operators_alone() -> None:
-    for page in ("GET /blocks", "GET /block/{block}", "GET /file"):
+    for page in ("GET /blocks", "GET /block/{block}", "GET /file", f"GET {FILES}"):
         right = RIGHTS[HTTP][page]
         assert right.roles == {Role.ADMIN, Role.OPERATOR}
     assert Role.ZKFC in RIGHTS[HTTP]["GET /datanodes"].roles
