@@ -87,8 +87,8 @@ class Site:
             "/block/{block}": self._blocks,
             "/file": self._blocks,
             FILES: self._files,
-            "/history": self._all_failovers,
-            "/failover/{number}": self._failover,
+            "/history": self._failovers,
+            "/failover/{number}": self._failovers,
             "/events": self._events,
             "/api/v1/status": self._status,
             "/api/v1/explain": self._explain,
@@ -121,19 +121,16 @@ class Site:
         title = _node_of(request.path) or TITLES[request.path]
         return _answer(self._renderer.page(title, seen.view, sections), "text/html")
 
-    async def _all_failovers(self, _: web.Request) -> web.StreamResponse:
+    async def _failovers(self, request: web.Request) -> web.StreamResponse:
+        """Show all that are kept, or that of a number."""
+        number = request.match_info.get("number")
         try:
             entries = await self._history()
         except NoAnswer as failure:
-            return self._unknown(str(failure))
-        return self._still("history", "Failovers", entries=entries)
-
-    async def _failover(self, request: web.Request) -> web.StreamResponse:
-        number = request.match_info["number"]
-        try:
-            entries = await self._history()
-        except NoAnswer as failure:
-            return self._unknown(str(failure))
+            text = f"The history cannot be read: {failure}."
+            return self._still("message", "Not known", HTTPStatus.SERVICE_UNAVAILABLE, text=text)
+        if number is None:
+            return self._still("history", "Failovers", entries=entries)
         for entry in entries:
             if str(entry.number) == number:
                 return self._still("failover", f"Failover {number}", entry=entry)
@@ -261,10 +258,6 @@ class Site:
 
     def _missing(self, text: str) -> web.Response:
         return self._still("message", "Not found", HTTPStatus.NOT_FOUND, text=text)
-
-    def _unknown(self, reason: str) -> web.Response:
-        text = f"The history cannot be read: {reason}."
-        return self._still("message", "Not known", HTTPStatus.SERVICE_UNAVAILABLE, text=text)
 
     def _still(
         self, template: str, title: str, status: int = HTTPStatus.OK, **shown: object

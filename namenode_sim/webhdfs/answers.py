@@ -2,7 +2,7 @@
 
 import json
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from google.protobuf.message import Message
@@ -66,8 +66,12 @@ def nothing(_: object, __: Asked) -> None:
     """Answer without a body."""
 
 
-def boolean(answer: Answer, _: Asked) -> Json:
-    return {"boolean": answer.result}
+def only(name: str, field: str) -> Callable[[Answer, Asked], Json]:
+    """Return how to answer with one field alone, under this name."""
+    return lambda answer, _: {name: getattr(answer, field)}
+
+
+boolean: Final = only("boolean", "result")
 
 
 # Status and listings.
@@ -282,14 +286,6 @@ def _encode(one: types.XAttrProto, encoding: str) -> str | None:
 # Links, snapshots and paths.
 
 
-def link_target(answer: Answer, _: Asked) -> Json:
-    return {"Path": answer.targetPath}
-
-
-def snapshot_path(answer: Answer, _: Asked) -> Json:
-    return {"Path": answer.snapshotPath}
-
-
 def home(_: object, asked: Asked) -> Json:
     return {"Path": f"/user/{asked.user}"}
 
@@ -306,10 +302,6 @@ def token(answer: Answer, asked: Asked) -> Json:
     given.kind = asked.values["kind"] or token_text.KIND
     given.service = asked.values["service"] or ""
     return {"Token": {"urlString": token_text.encoded(given)}}
-
-
-def token_expiry(answer: Answer, _: Asked) -> Json:
-    return {"long": answer.newExpiryTime}
 
 
 def snapshottable(answer: Answer, _: Asked) -> Json:

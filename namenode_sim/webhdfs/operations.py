@@ -247,7 +247,7 @@ _GET: Final[Mapping[str, Row]] = {
         "src offset=offset", "offset length", _range),
     "GETSERVERDEFAULTS": Operation("getServerDefaults", answers.server_defaults),
     "GETSTATUS": Operation("getFsStats", answers.fs_status),
-    "GETLINKTARGET": Operation("getLinkTarget", answers.link_target, "path"),
+    "GETLINKTARGET": Operation("getLinkTarget", answers.only("Path", "targetPath"), "path"),
     "GETSNAPSHOTDIFF": Operation("getSnapshotDiffReport", answers.snapshot_diff, "snapshotRoot",
         "oldsnapshotname snapshotname", _ends),
     "GETSNAPSHOTDIFFLISTING": Operation("getSnapshotDiffReportListing",
@@ -289,7 +289,7 @@ _PUT: Final[Mapping[str, Row]] = {
         lambda asked: {"xAttr": _only_xattr(asked)}),
     "ALLOWSNAPSHOT": Operation("allowSnapshot", _DONE, "snapshotRoot"),
     "DISALLOWSNAPSHOT": Operation("disallowSnapshot", _DONE, "snapshotRoot"),
-    "CREATESNAPSHOT": Operation("createSnapshot", answers.snapshot_path,
+    "CREATESNAPSHOT": Operation("createSnapshot", answers.only("Path", "snapshotPath"),
         "snapshotRoot snapshotName=snapshotname", "snapshotname"),
     "RENAMESNAPSHOT": Operation("renameSnapshot", _DONE,
         "snapshotRoot snapshotOldName=oldsnapshotname snapshotNewName=snapshotname",
@@ -301,8 +301,8 @@ _PUT: Final[Mapping[str, Row]] = {
         "storagepolicy!"),
     "SATISFYSTORAGEPOLICY": Operation("satisfyStoragePolicy", _DONE, "src"),
     **dict.fromkeys(("SETECPOLICY", "ENABLEECPOLICY", "DISABLEECPOLICY"), _NO_EC),
-    "RENEWDELEGATIONTOKEN": Operation("renewDelegationToken", answers.token_expiry, "token=token",
-        "token!"),
+    "RENEWDELEGATIONTOKEN": Operation("renewDelegationToken",
+        answers.only("long", "newExpiryTime"), "token=token", "token!"),
     "CANCELDELEGATIONTOKEN": Operation("cancelDelegationToken", _DONE, "token=token", "token!"),
 }  # fmt: skip
 _POST: Final[Mapping[str, Row]] = {
