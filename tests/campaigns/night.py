@@ -17,6 +17,7 @@ from typing import Final
 import click
 
 from tests import ROOT
+from tests.campaigns import ledger
 from tests.campaigns.bench.report import machine
 
 SEED: Final = "SEED"
@@ -59,6 +60,8 @@ class Played:
     figures: Mapping[str, object]
     tail: tuple[str, ...]
     """The end of its log, where it does not hold."""
+    tree: str | None
+    """What was played (`ledger.tree`); None if it has no name, or another at the end."""
 
 
 def _soak(line: str, *, aimed: bool = False) -> Turn:
@@ -74,6 +77,7 @@ ROUND: Final = (
     _soak("journal --rejoin --seeds 2000 --first-seed SEED"),
     _soak("failover --seeds 6000 --first-seed SEED"),
     _soak("failover --aimed --seeds 2000 --first-seed SEED", aimed=True),
+    _soak("whole --seeds 1000 --first-seed SEED"),
     _soak("faults --count 60 --seed SEED"),
     _soak("faults --count 60 --seed SEED --secure"),
     _soak("blocks --seeds 2000 --first-seed SEED"),
@@ -91,22 +95,41 @@ ROUND: Final = (
     _soak("java --count 5"),
 )
 """Some two and a half hours on two cores."""
+LIVES: Final = (
+    _soak("journal --seeds 1800 --first-seed SEED"),
+    _soak("failover --seeds 600 --first-seed SEED"),
+    _soak("whole --seeds 200 --first-seed SEED"),
+    _soak("blocks --seeds 400 --first-seed SEED"),
+    _soak("journal --aimed --seeds 450 --first-seed SEED", aimed=True),
+    _soak("journal --long --seeds 450 --first-seed SEED"),
+    _soak("failover --aimed --seeds 200 --first-seed SEED", aimed=True),
+    _soak("journal --late --seeds 450 --first-seed SEED"),
+    _soak("journal --rejoin --seeds 450 --first-seed SEED"),
+)
+"""5,000 simulated worlds, no real process: six minutes on two cores that do nothing else."""
+LEDGER: Final = ROOT / "docs" / "faults.md"
+LOWEST_PRIORITY: Final = 19
 
 
 @click.command()
 @click.option("--hours", type=click.FloatRange(min=0.01), default=8.0, show_default=True)
+@click.option("--lives", is_flag=True, help="Simulated worlds alone, at the lowest priority.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object as stdout's last line.")
 @click.option(
     "--directory",
     type=click.Path(file_okay=False, path_type=Path),
     help="For the report and the logs.  [default: var/night/DATE]",
 )
-def main(hours: float, as_json: bool, directory: Path | None) -> None:
+def main(hours: float, lives: bool, as_json: bool, directory: Path | None) -> None:
     """Play the tests and then every campaign in turns, until the hours are over.
 
-    No turn begins after them.  The report in DIRECTORY is written anew after each turn, with the
-    figures of all; exit code 0 only if every turn holds.
+    No turn begins after them, and none of a family that has failed.  The report in DIRECTORY is
+    written anew after each turn, with the figures of all; the simulated worlds of a turn are added
+    to the table in docs/faults.md, unless the product differs from the last commit.  Exit code 0
+    only if every turn holds.
     """
+    if lives:
+        os.nice(LOWEST_PRIORITY)
     began = datetime.now(UTC)
     place = directory or ROOT / "var" / "night" / f"{began:%Y-%m-%dT%H%M%S}"
     place.mkdir(parents=True, exist_ok=True)
@@ -114,9 +137,15 @@ def main(hours: float, as_json: bool, directory: Path | None) -> None:
 
     def told(so_far: Sequence[Played]) -> None:
         write_report(place, began, so_far)
-        click.echo(f"{so_far[-1].verdict:8} {so_far[-1].command}", err=True)
+        newest = so_far[-1]
+        click.echo(f"{newest.verdict:8} {newest.command}", err=True)
+        day = f"{datetime.now(UTC):%Y-%m-%d}"
+        played = ledger.lives_of(newest.command, newest.figures, newest.tree, day)
+        if played is not None:
+            ledger.note(LEDGER, played)
 
-    over = play_until(lambda: time.monotonic() >= until, FIRST, ROUND, place, told)
+    first, every_round = ((), LIVES) if lives else (FIRST, ROUND)
+    over = play_until(lambda: time.monotonic() >= until, first, every_round, place, told)
     passed = all(each.verdict is Verdict.HOLDS for each in over)
     click.echo(f"{len(over)} turns; {place / 'report.md'}", err=True)
     if as_json:
@@ -134,14 +163,22 @@ def play_until(
     limit_seconds: float = LIMIT_SECONDS,
     command: Sequence[str] = ("./run",),
 ) -> list[Played]:
-    """Begin turns until the hours are over; the callback gets all so far after each."""
+    """Begin turns until the hours are over; the callback gets all so far after each.
+
+    A turn that failed is not begun again; the others go on.
+    """
     over: list[Played] = []
+    failed: set[Turn] = set()
     waiting = list(first)
     while not hours_are_over():
+        waiting = waiting or [turn for turn in every_round if turn not in failed]
+        if not waiting:
+            break
         turn = waiting.pop(0)
-        waiting = waiting or list(every_round)
         words = [*command, *fresh(turn)]
         over.append(play(words, directory / f"{len(over) + 1:03}.log", limit_seconds))
+        if over[-1].verdict is Verdict.FAILED:
+            failed.add(turn)
         told(over)
     return over
 
@@ -154,7 +191,7 @@ def fresh(turn: Turn) -> list[str]:
 
 
 def play(words: Sequence[str], log: Path, limit_seconds: float) -> Played:
-    began = time.monotonic()
+    began, tree = time.monotonic(), ledger.tree()
     with log.open("wb") as errors, subprocess.Popen(
         words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
         start_new_session=True,
@@ -174,7 +211,8 @@ def play(words: Sequence[str], log: Path, limit_seconds: float) -> Played:
         verdict = Verdict.FAILED  # it has not said what it did
     lines = log.read_text(errors="replace").splitlines()[-TAIL_LINES:]
     tail = () if verdict is Verdict.HOLDS else tuple(lines)
-    return Played(shlex.join(words), verdict, time.monotonic() - began, figures, tail)
+    tree = tree if tree == ledger.tree() else None
+    return Played(shlex.join(words), verdict, time.monotonic() - began, figures, tail, tree)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -204,6 +242,7 @@ def as_object(began: datetime, over: Sequence[Played]) -> dict[str, object]:
                 "command": each.command,
                 "verdict": each.verdict.value,
                 "seconds": round(each.seconds, 1),
+                "tree": each.tree,
                 "figures": each.figures,
                 "tail": list(each.tail),
             }

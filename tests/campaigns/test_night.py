@@ -37,6 +37,26 @@ def test_turns_go_round_until_the_hours_are_over(tmp_path: Path) -> None:
     assert "ZeroDivisionError" in over[2].tail[-1]
 
 
+def test_a_turn_that_failed_is_not_begun_again_and_the_others_go_on(tmp_path: Path) -> None:
+    fails, ends = night.Turn(("1/0",)), night.Turn(("print('{\"ends\": 1}')",))
+    heard: list[str] = []
+
+    def play(*every_round: night.Turn) -> list[str]:
+        heard.clear()
+        night.play_until(
+            lambda: len(heard) == 5,
+            (),
+            every_round,
+            tmp_path,
+            lambda so_far: heard.append(so_far[-1].verdict),
+            command=PYTHON,
+        )
+        return heard
+
+    assert play(HOLDS, fails, ends) == ["holds", "FAILED", "holds", "holds", "holds"]
+    assert play(fails) == ["FAILED"]
+
+
 def test_no_turn_begins_after_the_hours(tmp_path: Path) -> None:
     assert night.play_until(lambda: True, night.FIRST, night.ROUND, tmp_path, lambda _: None) == []
 

@@ -12,7 +12,6 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from spark.engine.outcome import InlineEngine
 from spark.engine.pool import PoolEngine
 from spark.engine.session import SparkSettings, spark_started
 from tests.campaigns.soak.checkpoint_judge import judge
+from tests.campaigns.workers import workers
 from tests.worlds.checkpoint import make_world
 
 POOL_EVERY: Final = 7
@@ -86,7 +86,7 @@ def outcomes(seeds: Sequence[int], jobs: int, only: str | None = None) -> Iterat
         if jobs == 1:
             yield from map(_play_inline, by_engine["inline"])
         else:
-            with ProcessPoolExecutor(jobs) as processes:
+            with workers(jobs) as processes:
                 yield from processes.map(_play_inline, by_engine["inline"])
     with ExitStack() as running:
         if by_engine["pool"]:

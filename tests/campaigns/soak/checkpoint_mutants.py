@@ -8,7 +8,6 @@ import json
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -36,6 +35,7 @@ from spark.merge.sparse import Sparse
 from spark.merge.write import entries, expand, stages
 from spark.merge.write.expand import Expanded
 from tests.campaigns.soak.checkpoint_judge import judge
+from tests.campaigns.workers import workers
 from tests.simulation.engine.mutants import Planting, all_of, replacing
 from tests.worlds.checkpoint import make_world
 
@@ -179,7 +179,7 @@ def _hunt_by_name(first: int | None, name: str) -> Hunted:
 def hunt_all(jobs: int, *, as_object: bool) -> int:
     """Hunt every bug from seed 1 on; 0 only if none survives."""
     began = time.monotonic()
-    with ProcessPoolExecutor(jobs) as pool:
+    with workers(jobs) as pool:
         found = list(pool.map(partial(_hunt_by_name, 1), [each.name for each in MUTANTS]))
     for each in found:
         verdict = f"seed {each.seed}" if each.seed is not None else "SURVIVED"

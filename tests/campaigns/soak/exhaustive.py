@@ -2,9 +2,9 @@
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from typing import Final
 
+from tests.campaigns.workers import workers
 from tests.simulation.journal.exhaustive import Explorer, Scope, Tally, first_strikes
 from tests.simulation.journal.scripted import Strike
 
@@ -24,7 +24,7 @@ def explore_all(
     """Play every tree of the scope, or those with these roots, in ``jobs`` processes."""
     firsts = first_strikes(scope) if roots is None else list(roots)
     whole = Tally()
-    with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(scope,)) as pool:
+    with workers(jobs, _begin, scope) as pool:
         for done, part in enumerate(pool.map(_explore, firsts), start=1):
             whole.add(part)
             progress(whole, done, len(firsts))

@@ -2,12 +2,12 @@
 
 import json
 import time
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from operator import attrgetter
 
 import click
 
+from tests.campaigns.workers import workers
 from tests.simulation.engine.killing import Killing, kill
 from tests.simulation.engine.mutants import Mutant
 from tests.simulation.engine.simulation import Found, Simulation, named
@@ -50,7 +50,7 @@ def _hunted(simulation: Simulation, jobs: int, *, from_first: bool) -> dict[str,
     # The longest searches first, so that no process is left alone with one at the end.
     drawn.sort(key=attrgetter("seeds"), reverse=True)
     work = partial(_hunt_by_name, simulation.name, 1 if from_first else None)
-    with ProcessPoolExecutor(jobs) as pool:
+    with workers(jobs) as pool:
         return {found.name: found for found in pool.map(work, [mutant.name for mutant in drawn])}
 
 

@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -12,6 +11,7 @@ from typing import Final
 import click
 
 from ha.daemon.process import calm_collector
+from tests.campaigns.workers import workers
 from tests.simulation.engine.runs import Outcome, Run
 from tests.simulation.engine.simulation import Simulation
 
@@ -39,7 +39,7 @@ def soak(simulation: Simulation, seeds: range, jobs: int, *, as_object: bool) ->
     began = time.monotonic()
     found: list[Findings] = []
     # The collector need not look at the modules again behind each world.
-    with ProcessPoolExecutor(jobs, initializer=calm_collector) as pool:
+    with workers(jobs, calm_collector) as pool:
         for part in pool.map(partial(play, simulation.run), _portions(seeds)):
             found.append(part)
             for seed, why in part.failures:
