@@ -1,4 +1,4 @@
-"""What the product's source shows to operators: log lines, metrics with their updates, exit codes.
+"""What the product's source shows to operators: log lines, metrics, exit codes, fields of JSON.
 
 Each is read as text off the syntax tree, grouped by file, so that one that is lost or changed shows
 in a diff.  Values of log lines that are no constants are left out: they may be computed otherwise.
@@ -20,14 +20,19 @@ Made = Mapping[str, Collection[str]]
 
 WORDS: Final = re.compile(
     r"\blog\.|logger|Step\(|nnha_|metric|\.(labels|inc)\(|exit|Exit|end_code|daemon\.process"
+    r"|-> (dict|Mapping)\[str, (object|Any|Fact)\]|\bJson\b|Bean|Facts\b"
 )
-"""One of these is in each file that logs, counts or ends a process."""
+"""One of these is in each file that logs, counts, ends a process or makes a document."""
+DOCUMENT: Final = re.compile(r"(dict|Mapping)\[str, (object|Any|Fact)\]|\b(Json|Bean|Facts)\b")
+"""What a function returns that makes one."""
 LEVELS: Final = frozenset({"debug", "info", "warning", "error", "exception", "critical"})
 LOGGED_LATER: Final = frozenset({"step", "_step", "Step", "_wait", "_retry_later"})
 """Functions that take an event, which their callers log."""
 AS_GIVEN: Final = "as given:"
 """The level of what a function logs with a method of the log that it was given."""
 EVENT: Final = re.compile(r"[a-z_]+\.[a-z_.]+")
+LOGGED: Final = re.compile(r"(?:^|[\w:] |')(?!decided\.said)([a-z_]+\.[a-z_.]+)(?=$|')")
+"""In a row that shows a line, before its fields; one event is a variable's."""
 UPDATES: Final = frozenset({"inc", "dec", "set", "observe", "set_function", "time"})
 METRIC: Final = re.compile(r"nnha_\w+")
 EXITS: Final = frozenset({"exit", "_exit", "SystemExit", "ExitWith", "Exit"})
@@ -55,6 +60,13 @@ def log_lines(sources: Iterable[Source]) -> list[str]:
     return _by_file(sources, lambda _, tree: sorted(_logged(tree)))
 
 
+def names(log: Iterable[str], counted: Iterable[str]) -> set[str]:
+    """Return the events and the metrics that stand in these two texts."""
+    rows = (row.strip().partition(": ")[0] for row in log if row.startswith(" "))
+    found = {event for row in rows for event in LOGGED.findall(row)}
+    return found | {row.split()[0] for row in counted if row.startswith("    nnha_")}
+
+
 def metrics(sources: Iterable[Source]) -> list[str]:
     """Return each metric with its type and labels, and each place that updates or passes one."""
     sources = tuple(sources)
@@ -76,6 +88,11 @@ def exit_codes(sources: Iterable[Source]) -> list[str]:
                         module, code = names[one]
                         codes.setdefault(module, set()).add(code)
     return _by_file(sources, lambda name, tree: list(_ends(name, tree, codes)))
+
+
+def fields(sources: Iterable[Source]) -> list[str]:
+    """Return each field of the JSON of pages and commands, and how its value is computed."""
+    return _by_file(sources, lambda _, tree: list(_fields(tree)))
 
 
 def _by_file(sources: Iterable[Source], rows: Callable[[str, ast.Module], list[str]]) -> list[str]:
@@ -245,7 +262,7 @@ def _names_of(name: str, tree: ast.Module, made: Made) -> dict[str, tuple[str, s
 
 
 def _used(name: str, tree: ast.Module, made: Made) -> Iterator[str]:
-    """Yield the updates, and each metric that goes elsewhere, with what it is part of."""
+    """Yield the updates, and each metric that goes elsewhere, with what it is given to."""
     names, seen = _names_of(name, tree, made), set[ast.AST]()
     for node in ast.walk(tree):
         match node:
@@ -258,9 +275,14 @@ def _used(name: str, tree: ast.Module, made: Made) -> Iterator[str]:
             case ast.Call(func=ast.Attribute(value=owner, attr="labels")) if node not in seen:
                 seen.update(ast.walk(owner))
                 yield ast.unparse(node)
-            case ast.Name() | ast.Attribute() if node not in seen and _is_read(node):
-                if (given := _dotted(node)) in names:
-                    yield f"given: {given}"
+            case ast.Tuple() | ast.Dict() | ast.Call():
+                given = {child for child in ast.iter_child_nodes(node) if _dotted(child) in names}
+                if given - seen:
+                    seen.update(given)
+                    yield f"given: {ast.unparse(node)}"
+            case ast.Name(ctx=ast.Load()) | ast.Attribute() if node not in seen:
+                if (given_alone := _dotted(node)) in names:
+                    yield f"given: {given_alone}"
             case _:
                 pass
 
@@ -268,10 +290,6 @@ def _used(name: str, tree: ast.Module, made: Made) -> Iterator[str]:
 def _is_measure(owner: ast.expr, names: Iterable[str]) -> bool:
     text = ast.unparse(owner)
     return any(re.match(rf"{re.escape(one)}\b", text) for one in names) or "labels(" in text
-
-
-def _is_read(node: ast.Name | ast.Attribute) -> bool:
-    return isinstance(node.ctx, ast.Load)
 
 
 def _is_code(value: ast.expr) -> bool:
@@ -282,6 +300,31 @@ def _is_code(value: ast.expr) -> bool:
             return True
         case _:
             return False
+
+
+def _fields(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.returns is None:
+            continue
+        if DOCUMENT.search(ast.unparse(node.returns)):
+            for made in ast.walk(node):
+                if isinstance(made, ast.Dict):
+                    yield from (f"{node.name}: {one}" for one in _entries(made))
+
+
+def _entries(made: ast.Dict) -> Iterator[str]:
+    for key, value in zip(made.keys, made.values, strict=True):
+        shown = ast.unparse(value)
+        for inner in ast.walk(value):
+            if isinstance(inner, ast.Dict):
+                shown = shown.replace(ast.unparse(inner), "...")
+        match key:
+            case ast.Constant(str(name)):
+                yield f"{name} = {shown}"
+            case None:
+                yield f"**{shown}"
+            case _:
+                yield f"[{ast.unparse(key)}] = {shown}"
 
 
 def _ends(name: str, tree: ast.Module, codes: Made) -> Iterator[str]:
@@ -302,7 +345,7 @@ def _ends_within(node: ast.AST, where: str, names: Container[str]) -> Iterator[t
                 yield from _ends_within(child, f"{where}.{child.name}".lstrip("."), names)
             case ast.Call() if _is_exit(child):
                 yield where, ast.unparse(ast.Call(child.func, child.args[:1], []))
-            case ast.Name() | ast.Attribute() if _is_read(child) and _dotted(child) in names:
+            case ast.Name(ctx=ast.Load()) | ast.Attribute() if _dotted(child) in names:
                 yield where, ast.unparse(child)
             case _:
                 yield from _ends_within(child, where, names)

@@ -1,4 +1,4 @@
-"""No log line, metric, update of one, or exit code is lost or changed without a reviewed diff.
+"""No log line, metric, exit code or field of JSON is lost or changed without a reviewed diff.
 
 ``NNHA_REWRITE=1`` writes the texts anew.  Whether a line is reached is for its part's tests.
 """
@@ -16,6 +16,7 @@ SHOWN: dict[str, Callable[..., list[str]]] = {
     "log_lines.txt": outward.log_lines,
     "metrics.txt": outward.metrics,
     "exit_codes.txt": outward.exit_codes,
+    "fields.txt": outward.fields,
 }
 
 LOG = """
@@ -47,6 +48,10 @@ def f(one):
 def g():
     return DONE
 """
+FIELDS = """
+def status(one) -> Mapping[str, object]:
+    return {"lag": one.lag, "nodes": [{"name": of.name, **of.more()} for of in one.nodes], key: 1}
+"""
 PLANTED: dict[Callable[..., list[str]], tuple[str, tuple[tuple[str, str], ...]]] = {
     outward.log_lines: (
         LOG, (
@@ -64,6 +69,11 @@ PLANTED: dict[Callable[..., list[str]], tuple[str, tuple[tuple[str, str], ...]]]
         ENDS, (
         ("= 7", "= 8"), ("ExitWith(BAD", "ExitWith(1"), ("0 if one", "1 if one"),
         ("return DONE", "return 1"), ("    sys.exit(0 if one else BAD)\n", ""),
+    )),
+    outward.fields: (
+        FIELDS, (
+        ("one.lag", "one.log"), ('"name"', '"node"'), ("of.name, **of.more()", "of.name"),
+        ('"nodes": [', '"node": ['), (", key: 1", ""), ("of.name", "of.address"),
     )),
 }  # fmt: skip
 

@@ -37,27 +37,27 @@ class Scraped:
         publish_readings(NODE, controller, registry=self._registry)
 
     def __call__(self, name: str, **labels: str) -> float | None:
-        return self._registry.get_sample_value(f"nnha_{name}", {"node": NODE, **labels})
+        return self._registry.get_sample_value(name, {"node": NODE, **labels})
 
     def blocked_by(self) -> set[str]:
-        return {one for one in REASONS if self("failover_blocked", reason=one) == 1}
+        return {one for one in REASONS if self("nnha_failover_blocked", reason=one) == 1}
 
 
 async def test_one_that_stands_by_could_take_over() -> None:
     scraped = Scraped(Controller())
-    assert scraped("failover_ready") == 1
-    assert scraped("candidate_eligible") == 1
+    assert scraped("nnha_failover_ready") == 1
+    assert scraped("nnha_candidate_eligible") == 1
     assert scraped.blocked_by() == set()
-    assert scraped("node_wanted_state", state="standby") == 1
-    assert scraped("node_wanted_state", state="active") == 0
-    assert (scraped("paused"), scraped("drained")) == (0, 0)
+    assert scraped("nnha_node_wanted_state", state="standby") == 1
+    assert scraped("nnha_node_wanted_state", state="active") == 0
+    assert (scraped("nnha_paused"), scraped("nnha_drained")) == (0, 0)
 
 
 async def test_the_active_is_not_counted_as_one_that_could_take_over() -> None:
     scraped = Scraped(Controller(election=replace(STANDING_BY, role=Role.ACTIVE)))
-    assert scraped("failover_ready") == 0
+    assert scraped("nnha_failover_ready") == 0
     assert scraped.blocked_by() == set()
-    assert scraped("node_wanted_state", state="active") == 1
+    assert scraped("nnha_node_wanted_state", state="active") == 1
 
 
 async def test_each_bar_is_named() -> None:
@@ -80,10 +80,10 @@ async def test_each_bar_is_named() -> None:
     for reason, controller in cases.items():
         scraped = Scraped(controller)
         assert scraped.blocked_by() == {reason}
-        assert scraped("failover_ready") == 0
-    assert Scraped(cases["paused"])("pause_expires_timestamp_seconds") == UNTIL.timestamp()
-    assert Scraped(cases["drained"])("drained") == 1
-    assert Scraped(cases["waits"])("candidate_eligible") == 1
+        assert scraped("nnha_failover_ready") == 0
+    assert Scraped(cases["paused"])("nnha_pause_expires_timestamp_seconds") == UNTIL.timestamp()
+    assert Scraped(cases["drained"])("nnha_drained") == 1
+    assert Scraped(cases["waits"])("nnha_candidate_eligible") == 1
 
 
 async def test_no_gauge_is_shown_a_second_time_by_the_controller_itself() -> None:
@@ -101,11 +101,11 @@ async def test_no_gauge_is_shown_a_second_time_by_the_controller_itself() -> Non
 async def test_the_session_s_lease_counts_from_the_question() -> None:
     now = asyncio.get_running_loop().time()
     lively = Scraped(Controller(zookeeper_contact=now - 1, session_timeout_seconds=10.0))
-    left = lively("zk_lease_remaining_seconds")
+    left = lively("nnha_zk_lease_remaining_seconds")
     assert left is not None
     assert 8.0 < left <= 9.0
     gone = Scraped(Controller(zookeeper_contact=now - 60, session_timeout_seconds=10.0))
-    assert gone("zk_lease_remaining_seconds") == 0
+    assert gone("nnha_zk_lease_remaining_seconds") == 0
     never = Scraped(Controller())
-    assert never("zk_last_contact_timestamp_seconds") == 0
-    assert never("zk_session_timeout_seconds") == 0
+    assert never("nnha_zk_last_contact_timestamp_seconds") == 0
+    assert never("nnha_zk_session_timeout_seconds") == 0

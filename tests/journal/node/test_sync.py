@@ -17,6 +17,7 @@ from journal.writer.writer import QuorumWriter
 from tests.journal.node.process import segment_url, until
 from tests.journal.writer import journal_cluster
 from tests.journal.writer.journal_cluster import JOURNAL, Nodes, edits
+from tests.log_lines import captured
 
 MOVED_ASIDE = (".empty", ".stale")
 
@@ -282,6 +283,23 @@ def status(node: JournalNodeDaemon) -> dict[str, Any]:
 
 def corrupt_found() -> float:
     return REGISTRY.get_sample_value("nnha_jn_corrupt_records_total", {"journal": JOURNAL}) or 0
+
+
+async def test_a_forked_history_is_shown_and_nothing_is_replaced(tmp_path: Path) -> None:
+    async with syncing_nodes(tmp_path) as nodes:
+        with captured("sync.forked") as lines:
+            for addresses, words in ((nodes.addresses[:1], "one"), (nodes.addresses[1:], "other")):
+                writer = nodes.writer(addresses=addresses)
+                await writer.become_writer()
+                await journal_cluster.write_segment(writer, 1, 3, words)
+                await writer.close()
+            await until(lambda: len(lines) == 3, "each node has seen that another differs")
+        line = {"event": "sync.forked", "log_level": "error", "journal": JOURNAL, "segment": 1}
+        assert lines == [line] * 3
+        assert REGISTRY.get_sample_value("nnha_jn_forked_segments", {"journal": JOURNAL}) == 1
+        kept = [next(iter((contents(nodes, i) or {}).values())) for i in range(3)]
+        assert kept[0].endswith(edits(1, 3, "one"))
+        assert kept[1] == kept[2] != kept[0]
 
 
 async def test_purged_segments_do_not_come_back(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tests.namenode_sim.datanodes.few_nodes import Few
 
 
 def metric(name: str, **labels: str) -> float | None:
-    return REGISTRY.get_sample_value(f"nnha_{name}", labels)
+    return REGISTRY.get_sample_value(name, labels)
 
 
 def looked_at(served: Served) -> None:
@@ -22,9 +22,9 @@ def looked_at(served: Served) -> None:
 def cache_of(made: Caching) -> list[float | None]:
     looked_at(made.served)
     return [
-        *(metric("cache_directives_bytes", what=what) for what in ("needed", "cached")),
-        metric("cache_pools_over_limit"),
-        *(metric("datanodes_cache_bytes", what=what) for what in ("capacity", "used")),
+        *(metric("nnha_cache_directives_bytes", what=what) for what in ("needed", "cached")),
+        metric("nnha_cache_pools_over_limit"),
+        *(metric("nnha_datanodes_cache_bytes", what=what) for what in ("capacity", "used")),
     ]
 
 
@@ -55,16 +55,16 @@ async def test_directories_over_their_quota_are_counted() -> None:
         await served.mkdirs(f"{path}/a")
         await served.mkdirs(f"{path}/b")
     looked_at(served)
-    assert metric("directories_over_quota") == 0
+    assert metric("nnha_directories_over_quota") == 0
     await served.call("setQuota", path="/names", namespaceQuota=2, storagespaceQuota=1000)
     looked_at(served)
-    assert metric("directories_over_quota") == 1
+    assert metric("nnha_directories_over_quota") == 1
     await served.call("setQuota", path="/names", namespaceQuota=3, storagespaceQuota=1000)
     looked_at(served)
-    assert metric("directories_over_quota") == 0
+    assert metric("nnha_directories_over_quota") == 0
     await served.call("delete", src="/names", recursive=True)
     looked_at(served)
-    assert metric("directories_over_quota") == 0
+    assert metric("nnha_directories_over_quota") == 0
 
 
 def test_datanodes_are_counted_by_service_and_what_is_left_to_do() -> None:
@@ -74,9 +74,10 @@ def test_datanodes_are_counted_by_service_and_what_is_left_to_do() -> None:
     few.nodes["b"].alive = False
     measure(few.cluster, LivenessRules(), few.now)
     shown = {
-        state.name: metric("datanodes_service", service=state.name.lower()) for state in AdminState
+        state.name: metric("nnha_datanodes_service", service=state.name.lower())
+        for state in AdminState
     }
     assert {name for name, count in shown.items() if count == 1} == {
         "NORMAL", "DECOMMISSION_INPROGRESS", "ENTERING_MAINTENANCE"
     }  # fmt: skip
-    assert metric("leaving_blocks_left") == 9
+    assert metric("nnha_leaving_blocks_left") == 9
