@@ -53,7 +53,9 @@ def lives_of(
     named = takewhile(lambda word: word != "--seeds", words[words.index("soak") + 1 :])
     match figures:
         case {"seeds": int(count), "failed": int(failed), "failures": [*failures]}:
-            seeds = tuple(one["seed"] for one in failures[:MOST_SEEDS])
+            seeds = tuple(
+                int(one["seed"]) for one in failures[:MOST_SEEDS] if isinstance(one, dict)
+            )
             return Lives(" ".join(named), tree, count, failed, seeds, day)
         case _:
             return None

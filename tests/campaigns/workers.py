@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from typing import Final
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -18,7 +19,7 @@ def workers(
     The kernel kills them when the process that opened the pool ends in any way.  A campaign that
     is stopped by a signal would leave them at work.
     """
-    return ProcessPoolExecutor(jobs, initializer=_begin, initargs=(os.getpid(), begin, *args))
+    return ProcessPoolExecutor(jobs, initializer=partial(_begin, os.getpid(), begin, *args))
 
 
 def _begin(parent: int, begin: Callable[..., None] | None, *args: object) -> None:
