@@ -28,6 +28,8 @@ async def test_a_kill_is_on_the_screen_and_hanging_daemons_are_unknown(tmp_path:
             assert "was started" in await page.inner_text("#s-hour"), "no NameNode gave its hour"
             _, text = await asyncio.to_thread(asked, f"{cluster.layout.url('web')}/blocks")
             assert "There are none." in text, "the active was not asked"
+            _, text = await asyncio.to_thread(asked, f"{cluster.layout.url('web')}/files/")
+            assert "The active NameNode was asked as" in text, text
 
             freeze_all(cluster)
             try:
