@@ -33,7 +33,9 @@ AS_GIVEN: Final = "as given:"
 EVENT: Final = re.compile(r"[a-z_]+\.[a-z_.]+")
 LOGGED: Final = re.compile(r"(?:^|[\w:] |')(?!decided\.said)([a-z_]+\.[a-z_.]+)(?=$|')")
 """In a row that shows a line, before its fields; one event is a variable's."""
-UPDATES: Final = frozenset({"inc", "dec", "set", "observe", "set_function", "time"})
+UPDATES: Final = frozenset(
+    {"inc", "dec", "set", "set_to_current_time", "observe", "set_function", "time"}
+)
 METRIC: Final = re.compile(r"nnha_\w+")
 EXITS: Final = frozenset({"exit", "_exit", "SystemExit", "ExitWith", "Exit"})
 CODES: Final = frozenset({"ha.console.exit_codes", "ha.daemon.end_code", "ha.daemon.process"})

@@ -123,6 +123,7 @@ def test_a_second_signal_ends_a_daemon_that_does_not_stop(loop: str) -> None:
         process.send_signal(signal.SIGTERM)
         until(process, "main.stopping")
         process.send_signal(signal.SIGTERM)
+        assert until(process, "daemon.cancelled")["level"] == "warning"
         assert process.wait(timeout=10) == 1
 
 
@@ -195,6 +196,13 @@ def test_a_full_disk_for_logs_ends_no_daemon(stderr: str, which: str, code: int)
     assert ended.returncode == code
     if which == "logs":
         assert ended.stdout == "still here\n"
+
+
+def test_a_halt_is_an_error_with_its_reason() -> None:
+    with daemon("halts") as process:
+        line = until(process, "daemon.halted")
+        assert process.wait(timeout=10) == 9
+    assert (line["level"], line["code"], line["reason"]) == ("error", 9, "superseded")
 
 
 def test_a_halt_is_at_once_though_its_reason_cannot_be_written() -> None:

@@ -20,13 +20,14 @@ from ha.notices.model import Member
 from ha.notices.seen import FREE, Notices
 from ha.service.model import ServiceState, ServiceStatus
 from ha.zkfc.settings.settings import ZkfcSettings
-from ha.zkfc.surroundings.process_watch import watch_process
+from ha.zkfc.surroundings.process_watch import Watched, watch_process
 from ha.zkfc.takeover import superseded
 from ha.zkfc.takeover.superseded import Answer, Seen, Supersession
 from ha.zkfc.takeover.superseded_process import SupersededProcess
 from tests.ha.zkfc.test_predecessor import a_process, identity
 from tests.ha.zkfc.toy_namenode import SharedResource, ToyNameNode
 from tests.ha.zkfc.zkfc_world import until
+from tests.log_lines import captured
 
 A, V = Answer, Supersession
 
@@ -94,9 +95,25 @@ class Scene:
         )
 
 
+@dataclass
+class Foreign:
+    """A process of another user's."""
+
+    watched: Watched
+
+    def ended(self, *, wait_millis: int = 0) -> bool:
+        return self.watched.ended(wait_millis=wait_millis)
+
+    def kill(self) -> None:
+        raise PermissionError("not permitted")
+
+    def close(self) -> None:
+        self.watched.close()
+
+
 @asynccontextmanager
 async def scene(
-    *, wanted: bool = True, before: bool = False
+    *, wanted: bool = True, before: bool = False, foreign: bool = False
 ) -> AsyncIterator[tuple[Scene, SupersededProcess]]:
     """Make the process active; its NameNode's server takes connections, and nothing answers."""
     namenode = ToyNameNode("nn1", SharedResource(), state=ServiceState.ACTIVE)
@@ -132,7 +149,7 @@ async def scene(
         )
         watched = watch_process(identity(process))
         assert watched is not None
-        follower.follow(identity(process), watched)
+        follower.follow(identity(process), Foreign(watched) if foreign else watched)
         try:
             yield made, follower
         finally:
@@ -155,6 +172,18 @@ async def test_it_is_ended_when_another_has_taken_over() -> None:
         made.taken_over()
         await until(lambda: made.ended, "ended", seconds=60.0)
         assert made.process.wait() == -9
+
+
+async def test_one_that_we_may_not_end_is_named() -> None:
+    async with scene(foreign=True) as (made, follower):
+        with captured("zkfc.superseded.") as lines:
+            await looks(made)
+            made.taken_over()
+            await until(lambda: not follower.following, "it is given up", seconds=60.0)
+        (line,) = lines
+        assert (line["event"], line["log_level"]) == ("zkfc.superseded.not_ended", "error")
+        assert (line["why"], line["successor"]) == ("not permitted", "nn2")
+        assert not made.ended
 
 
 async def test_only_the_process_that_was_active_last_is_followed() -> None:

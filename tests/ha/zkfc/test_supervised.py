@@ -245,7 +245,9 @@ sys.exit(supervise(lambda ticket, slot: os.kill(os.getpid(), signal.SIGKILL)))
     with subprocess.Popen(run, stdout=subprocess.PIPE, text=True) as parent:
         try:
             assert parent.stdout is not None
+            killed = next(one for one in parent.stdout if "zkfc.killed" in one)
             next(one for one in parent.stdout if f"again_in_seconds={PAUSES[-1]}" in one)
+            assert "by_signal=9" in killed
             parent.terminate()
             assert "zkfc.stopped_without_controller" in parent.stdout.read()
             assert parent.wait(DEADLINE_SECONDS) == 0
@@ -265,7 +267,23 @@ def serve(ticket, slot):
 sys.exit(supervise(serve))
 """
     run = [sys.executable, "-c", supervising]
-    assert subprocess.run(run, timeout=DEADLINE_SECONDS, check=False).returncode == 128 + 9
+    ended = subprocess.run(run, timeout=DEADLINE_SECONDS, check=False, stdout=subprocess.PIPE)
+    assert ended.returncode == 128 + 9
+    assert b"zkfc.stopped_without_controller by_signal=9" in ended.stdout
+
+
+def test_a_controller_that_fails_is_logged_with_its_stack() -> None:
+    supervising = """
+import sys
+from ha.zkfc.process.supervisor import supervise
+def serve(ticket, slot): raise KeyError("planted")
+sys.exit(supervise(serve))
+"""
+    run = [sys.executable, "-c", supervising]
+    ended = subprocess.run(run, timeout=DEADLINE_SECONDS, check=False, stdout=subprocess.PIPE)
+    assert ended.returncode == 1
+    assert b"zkfc.failed" in ended.stdout
+    assert b"KeyError: 'planted'" in ended.stdout
 
 
 @pytest.mark.zookeeper

@@ -20,6 +20,7 @@ from journal.node.owner.owner import JournalOwner
 from journal.storage.disk import Disk
 from tests.journal.core.requests_of import LIFE, NAMESPACE, MemoryFiles, Writer
 from tests.journal.node.process import DEADLINE_SECONDS
+from tests.log_lines import captured
 
 
 def patient() -> Patience:
@@ -95,3 +96,17 @@ async def test_a_journal_that_cannot_say_what_it_wrote_stops(
     monkeypatch.undo()
     await owner.stop()
     assert not owner.turn.taken
+
+
+async def test_a_slow_sync_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk(Path("/journal"), MemoryFiles())
+    owner = JournalOwner(JournalId("slow"), disk, disk.load())
+    writer = Writer(1)
+    for request in (Format(NAMESPACE, incarnation=LIFE), writer.new_epoch(), writer.start(1)):
+        await owner.ask(request)
+    with captured("journal.slow_sync") as lines:
+        await owner.ask(writer.batch(1, 1, 1))
+        monkeypatch.setattr(owner_module, "SLOW_SYNC_SECONDS", 0.0)
+        await owner.ask(writer.batch(1, 2, 2))
+        await owner.stop()
+    assert [(line["journal"], line["log_level"]) for line in lines] == [("slow", "warning")]

@@ -10,9 +10,11 @@ import aiohttp
 import pytest
 from prometheus_client import REGISTRY
 
-from journal.errors import QuorumLost
+from journal.errors import QuorumLost, StorageFailed
 from journal.model import TxId
 from journal.node.process.daemon import JournalNodeDaemon
+from journal.node.repair import scrub
+from journal.node.repair.sync import JournalSync
 from journal.writer.writer import QuorumWriter
 from tests.journal.node.process import segment_url, until
 from tests.journal.writer import journal_cluster
@@ -237,9 +239,11 @@ async def test_a_flipped_bit_is_found_never_served_and_repaired(tmp_path: Path) 
     ):
         await write_segments(writer, 1, 4)
         await until_equal(nodes, 2)
-        before = corrupt_found()
+        before = counted("nnha_jn_corrupt_records_total")
         flip(nodes.current(1) / "edits_0000000000000000001-0000000000000000003", 40)
-        await until(lambda: corrupt_found() > before, "the scrubber has found it")
+        await until(
+            lambda: counted("nnha_jn_corrupt_records_total") > before, "the scrubber has found it"
+        )
         await until_equal(nodes, 2)
         node = nodes.daemons[1]
         assert node is not None
@@ -281,8 +285,8 @@ def status(node: JournalNodeDaemon) -> dict[str, Any]:
     return cast(Any, node.node.status())[JOURNAL]  # type: ignore[no-any-return]
 
 
-def corrupt_found() -> float:
-    return REGISTRY.get_sample_value("nnha_jn_corrupt_records_total", {"journal": JOURNAL}) or 0
+def counted(name: str) -> float:
+    return REGISTRY.get_sample_value(name, {"journal": JOURNAL}) or 0
 
 
 async def test_a_forked_history_is_shown_and_nothing_is_replaced(tmp_path: Path) -> None:
@@ -296,10 +300,52 @@ async def test_a_forked_history_is_shown_and_nothing_is_replaced(tmp_path: Path)
             await until(lambda: len(lines) == 3, "each node has seen that another differs")
         line = {"event": "sync.forked", "log_level": "error", "journal": JOURNAL, "segment": 1}
         assert lines == [line] * 3
-        assert REGISTRY.get_sample_value("nnha_jn_forked_segments", {"journal": JOURNAL}) == 1
+        assert counted("nnha_jn_forked_segments") == 1
         kept = [next(iter((contents(nodes, i) or {}).values())) for i in range(3)]
         assert kept[0].endswith(edits(1, 3, "one"))
         assert kept[1] == kept[2] != kept[0]
+
+
+async def test_a_segment_that_no_peer_has_whole_is_said_and_not_taken(tmp_path: Path) -> None:
+    async with syncing_nodes(tmp_path) as nodes, writing(nodes) as writer:
+        await nodes.stop(0)
+        await write_segments(writer, 1, 4)
+        for i in (1, 2):
+            flip(nodes.current(i) / "edits_0000000000000000001-0000000000000000003", 40)
+        before = counted("nnha_jn_sync_failures_total")
+        with captured("segment.source_failed", "sync.segment_failed") as lines:
+            await nodes.start(0)
+            await until(lambda: (4, 6) in nodes.finalized(0), "the sound one has come")
+            await until(lambda: len(lines) >= 3, "both peers' copies were tried")
+        assert {line["event"] for line in lines[:3]} == {
+            "segment.source_failed", "sync.segment_failed"
+        }  # fmt: skip
+        assert counted("nnha_jn_sync_failures_total") > before
+        assert (1, 3) not in nodes.finalized(0)
+
+
+@pytest.mark.parametrize("part", [(JournalSync, "sync", "round"), (scrub, "scrub", "scrub")])
+@pytest.mark.parametrize("bug", [KeyError("planted"), StorageFailed("planted")])
+async def test_a_round_that_fails_is_logged_and_the_next_one_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: tuple[Any, str, str], bug: Exception
+) -> None:
+    of, name, work = part
+    sound, ended = getattr(of, work), list[object]()
+
+    async def fail_once(*given: Any) -> object:  # noqa: ANN401
+        ended.append(None)
+        if len(ended) == 1:
+            raise bug
+        return await sound(*given)
+
+    monkeypatch.setattr(of, work, fail_once)
+    with captured(f"{name}.") as lines:
+        async with syncing_nodes(tmp_path, scrub_interval_seconds=0.05):
+            await until(lambda: len(ended) > 3, "rounds go on")
+    (line,) = (line for line in lines if line["event"] not in ("sync.peer_silent", "sync.no_peers"))
+    expected = isinstance(bug, StorageFailed)
+    assert line["event"] == f"{name}.{'round_failed' if expected else 'unexpected'}"
+    assert line["log_level"] == ("warning" if expected else "error")
 
 
 async def test_purged_segments_do_not_come_back(tmp_path: Path) -> None:
@@ -317,3 +363,7 @@ async def test_purged_segments_do_not_come_back(tmp_path: Path) -> None:
         await until(lambda: (10, 12) in nodes.finalized(2), "the returned node takes part")
         await until(lambda: nodes.finalized(0) == nodes.finalized(1) == left, "and all others")
         assert nodes.finalized(2) == [(1, 3), (4, 6), *left], "nobody told it to purge"
+        await nodes.stop()
+        with captured("journal.purge_failed") as lines:
+            writer.purge_logs(TxId(10))
+            await until(lambda: [line["minimum"] for line in lines] == [10], "it is logged")

@@ -1,8 +1,10 @@
 """A failing or filling disk is seen before and when it stops a journal, and only that one."""
 
 import errno
+import shutil
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import aiohttp
@@ -10,10 +12,19 @@ import pytest
 from prometheus_client import REGISTRY
 
 from journal.model import LAYOUT_VERSION, NamespaceInfo
+from journal.node import node as node_module
 from journal.node.process.daemon import JournalNodeDaemon
 from journal.storage.files import Files, OpenFile, RealFiles
 from tests.journal.core.requests_of import Writer, digest
-from tests.journal.node.process import NodeClient, Refused, node_and_client, running, segment_url
+from tests.journal.node.process import (
+    NodeClient,
+    Refused,
+    node_and_client,
+    running,
+    segment_url,
+    until,
+)  # fmt: skip
+from tests.log_lines import captured
 
 OTHER = "other"
 
@@ -85,6 +96,30 @@ async def test_little_space_is_told_before_it_is_gone(tmp_path: Path) -> None:
     async with node_and_client(tmp_path, disk_warn_free_bytes=1) as (_, client):
         assert not (await client.status()).HasField("disk_warning")
         assert sample("nnha_jn_disk_low", client.journal_id) == 0
+
+
+async def test_scarce_room_and_its_end_are_logged_once_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = [OSError("no such disk"), *[7] * 3, *[3] * 3, *[7] * 3]
+
+    def usage(_: Path) -> SimpleNamespace:
+        free = looks.pop() if len(looks) > 1 else looks[0]
+        if isinstance(free, OSError):
+            raise free
+        return SimpleNamespace(free=free, total=9)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    monkeypatch.setattr(node_module, "DISK_SAMPLE_SECONDS", 0.01)
+    with captured("disk.") as lines:
+        async with node_and_client(tmp_path, disk_warn_free_bytes=5) as (_, client):
+            await client.format()
+            await until(lambda: len(lines) == 3, "all looks are done")
+    assert [(line["event"], line["log_level"]) for line in lines[:3]] == [
+        ("disk.low", "warning"), ("disk.enough_space", "info"), ("disk.space_unknown", "warning")
+    ]  # fmt: skip
+    assert sample("nnha_jn_disk_free_bytes", client.journal_id) == 7
+    assert sample("nnha_jn_disk_total_bytes", client.journal_id) == 9
 
 
 @pytest.mark.row("8.2 TestJournalNodeMXBean")

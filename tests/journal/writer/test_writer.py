@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from journal.errors import BadRequest, InvariantBroken, NotFormatted, QuorumLost
+from journal.links.remote_node import RemoteNode
 from journal.links.settings import MIB
 from journal.model import TxId
 from journal.writer.writer import QuorumWriter
 from tests.journal.writer.journal_cluster import Nodes, edits, formatted_nodes, write_segment
+from tests.log_lines import captured
 
 
 @pytest.fixture
@@ -257,3 +259,23 @@ async def test_a_write_that_no_message_can_hold_is_refused_before_it_is_sent(nod
     assert all(status.in_sync for status in writer.node_statuses())
     await writer.close()
     assert await nodes.read_all() == edits(1, 3)
+
+
+@pytest.mark.parametrize("asks", ["journal.channel_crashed", "reader.question_failed"])
+async def test_a_bug_in_a_question_is_logged_and_no_caller_waits(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch, asks: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("planted")
+
+    for question in ("status", "journal_state"):
+        monkeypatch.setattr(RemoteNode, question, fail)
+    writer, reader = nodes.writer(), nodes.reader()
+    ask = writer.become_writer if asks == "journal.channel_crashed" else reader.writer_epoch
+    with captured(asks) as lines:
+        with pytest.raises(QuorumLost, match="planted"):
+            await ask()
+        await writer.close()
+        await reader.close()
+    assert [line["log_level"] for line in lines] == ["error"] * len(lines)
+    assert len(lines) >= 2
