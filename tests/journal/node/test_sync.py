@@ -339,7 +339,7 @@ async def test_a_round_that_fails_is_logged_and_the_next_one_comes(
         return await sound(*given)
 
     monkeypatch.setattr(of, work, fail_once)
-    with captured(f"{name}.") as lines:
+    with captured("sync.", "scrub.") as lines:
         async with syncing_nodes(tmp_path, scrub_interval_seconds=0.05):
             await until(lambda: len(ended) > 3, "rounds go on")
     (line,) = (line for line in lines if line["event"] not in ("sync.peer_silent", "sync.no_peers"))
