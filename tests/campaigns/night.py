@@ -80,6 +80,7 @@ ROUND: Final = (
     _soak("whole --seeds 1000 --first-seed SEED"),
     _soak("faults --count 60 --seed SEED"),
     _soak("faults --count 60 --seed SEED --secure"),
+    _soak("faults --count 60 --seed SEED --files --secure"),
     _soak("blocks --seeds 2000 --first-seed SEED"),
     _soak("checkpoint --seeds 100 --first-seed SEED"),
     _soak("lane --count 1000 --seed SEED"),

@@ -151,7 +151,8 @@ def _played(cluster: Cluster, nemesis: Nemesis, watch: Watch, draw: Draw, tell: 
         if filing is not None:
             files = _end_files(cluster, filing)
         if cluster.system.tls is not None:
-            strangers = let_in((*hosts.JOURNALNODES, *hosts.NAMENODES), url)
+            servers = (*hosts.JOURNALNODES, *hosts.NAMENODES, *cluster.system.datanodes)
+            strangers = let_in(servers, url)
     except LocalClusterError as failure:
         trouble = str(failure)
         ended = time.monotonic()

@@ -14,7 +14,13 @@ from ha.security.caller import Role
 from ha.security.certificate_files import read_authority
 from ha.security.certificates import now
 from ha.security.tls_files import TlsFiles
-from tests.campaigns.soak.faults.hosts import JOURNALNODES, NAMENODES, address, zkfc_of
+from tests.campaigns.soak.faults.hosts import (
+    DATANODES,
+    JOURNALNODES,
+    NAMENODES,
+    address,
+    zkfc_of,
+)
 from tests.ha.security.acting import acting_as
 
 AGE: Final = timedelta(days=2)
@@ -53,6 +59,8 @@ def _identities() -> Iterator[tuple[str, Role, str, tuple[str, ...]]]:
     yield CLIENT, Role.CLIENT, CLIENT, ()
     for host in JOURNALNODES:
         yield host, Role.JOURNALNODE, host, (address(host),)
+    for host in DATANODES:
+        yield host, Role.DATANODE, host, (address(host),)
     for host in NAMENODES:
         yield host, Role.NAMENODE, host, (address(host),)
         yield zkfc_of(host), Role.ZKFC, host, (address(host),)

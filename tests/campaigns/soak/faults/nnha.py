@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from deploy.local.cluster import state
-from ha.conf.keys.security import SECURITY_MODE, TLS_DIR, Mode
+from ha.conf.keys.security import SECURITY_MODE, SIMPLE_CLIENTS, TLS_DIR, Mode
 from tests.campaigns.soak.faults import hosts
 from tests.campaigns.soak.faults import site as faults_site
 from tests.campaigns.soak.faults.certified import make_certificates, tls_folder
@@ -49,10 +49,12 @@ class Nnha:
             SECURITY_MODE.name: Mode.INSECURE,
         }
         if self.datanodes:
-            hdfs |= faults_site.FILE_KEYS
+            hdfs |= faults_site.FILE_KEYS | faults_site.write_racks(directory)
         if self.secure:
             hdfs |= make_certificates(directory)
             self.tls = tls_folder(directory)
+            if self.datanodes:  # Hadoop's client has no certificate
+                hdfs |= {SIMPLE_CLIENTS.name: "simple-i-know"}
         self.conf_dir = faults_site.write_conf_dir(
             directory, faults_site.core_site(directory), hdfs
         )

@@ -7,6 +7,7 @@ from typing import Final
 
 from deploy.local.cluster.site import site_xml
 from deploy.local.cluster.zookeeper import four_letters
+from ha.conf.keys.hosts import MAPPING, TABLE, TABLE_MAPPING
 from tests.campaigns.soak.faults import hosts
 from tests.campaigns.soak.faults.disks import Disks
 from tests.campaigns.soak.faults.hosts import address
@@ -116,6 +117,17 @@ FILE_KEYS: Final = {
     "dfs.client.block.write.replace-datanode-on-failure.best-effort": "true",
 }
 """Where clients write files, for all daemons and for Hadoop's client."""
+
+
+def write_racks(directory: Path) -> dict[str, str]:
+    """Write a table that has the first DataNode on a rack of its own; return the keys for it."""
+    table = directory / "racks"
+    lines = (
+        f"{address(host)} /rack{min(number, 2)}"
+        for number, host in enumerate(hosts.DATANODES, start=1)
+    )
+    table.write_text("\n".join(lines) + "\n")
+    return {MAPPING.name: TABLE_MAPPING, TABLE.name: str(table)}
 
 
 def datanode_keys(disks: Disks, host: str) -> dict[str, str]:

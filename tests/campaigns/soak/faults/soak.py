@@ -91,8 +91,8 @@ def main(
         return
     if whose != "nnha" and (secure or plant is not None):
         raise click.UsageError("--secure and --plant are for nnha")
-    if files and (whose != "nnha" or secure):
-        raise click.UsageError("--files is for nnha, without --secure")
+    if files and whose != "nnha":
+        raise click.UsageError("--files is for nnha")
     if faults_draw.DATANODE in only and not files:
         raise click.UsageError("--only datanode needs --files")
     screen = Screen.on_stderr_if(as_object)
