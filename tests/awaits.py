@@ -32,7 +32,12 @@ class Fault(Enum):
     CANCEL = "the life is cancelled"
     EVICT = "a task of the part is cancelled, one that the part cancels itself"
     FAIL = "what is awaited fails"
+    BREAK = "what is awaited raises an error that no code expects, which has to come out as it is"
     STOP = "the part is stopped, and its life goes on"
+
+
+class Unforeseen(Exception):
+    """What BREAK raises: a fault of the code, which nothing may take for an error that it knows."""
 
 
 class _Cut:
@@ -82,8 +87,9 @@ class _Counted:
 class Cuts:
     """What is played, and what happens at an await of it.
 
-    A life ends well, in a cancellation that was asked for, or in an error of the ``typed``.
-    ``stop`` is what the part's owner does at the await with the fault STOP.
+    A life ends well, in a cancellation that was asked for, or in an error of the ``typed``; with
+    the fault BREAK in that error and no other.  ``stop`` is what the part's owner does at the await
+    with the fault STOP.
     """
 
     life: Life
@@ -93,8 +99,8 @@ class Cuts:
     typed: tuple[type[BaseException], ...] = ()
     evicts: str = ""
     """How the names begin of tasks that the part itself cancels."""
-    fails: tuple[str, ...] = ("",)
-    """How the names begin of coroutines whose awaits can fail."""
+    fails: tuple[str, ...] = ()
+    """How the names begin of coroutines whose awaits can fail: all, with BREAK those of tests."""
     kept: frozenset[str] = frozenset()
     """Parts of the names of what is meant to stay, or what a library keeps."""
 
@@ -105,6 +111,7 @@ class Cuts:
         """Play a life with a fault at the await of a number; return whether it came to that."""
         begun: list[asyncio.Task[Any]] = []
         stopping: list[asyncio.Task[Any]] = []
+        planted: list[BaseException] = []
 
         def act() -> BaseException | None:
             match self.fault:
@@ -117,10 +124,9 @@ class Cuts:
                 case Fault.STOP:
                     assert self.stop is not None
                     stopping.append(asyncio.create_task(self.stop()))
-                case Fault.FAIL:
-                    failing = asyncio.current_task()
-                    name = "" if failing is None else _name_of_coroutine(failing)
-                    return self.failure() if name.startswith(self.fails) else None
+                case Fault.FAIL | Fault.BREAK:
+                    planted.extend(self._failures_here())
+                    return planted[0] if planted else None
             return None
 
         cut = _Cut(number, act)
@@ -128,11 +134,28 @@ class Cuts:
             ended = await self._ended(cut, begun)
             await asyncio.gather(*stopping)
         faulty = 0 < number <= cut.seen
-        if isinstance(ended, asyncio.CancelledError):
-            assert faulty, f"it cancels itself at await {number}"
-        elif ended is not None and not (faulty and isinstance(ended, self.typed)):
-            raise AssertionError(f"at await {number} of {cut.seen}: {ended!r}") from ended
+        self._judge(ended, planted, faulty, f"at await {number} of {cut.seen}")
         return faulty
+
+    def _failures_here(self) -> list[BaseException]:
+        """Return the failure of what is awaited now, if that can fail."""
+        failing = asyncio.current_task()
+        name = "" if failing is None else _name_of_coroutine(failing)
+        ours = "test_" if self.fault is Fault.BREAK else ""
+        if not name.startswith(self.fails or ours):
+            return []
+        return [Unforeseen("planted") if self.fault is Fault.BREAK else self.failure()]
+
+    def _judge(
+        self, ended: BaseException | None, planted: list[BaseException], faulty: bool, at: str
+    ) -> None:
+        """Assert that a life ended as it may; ``planted`` has no traceback if it was not raised."""
+        if self.fault is Fault.BREAK and planted and planted[0].__traceback__ is not None:
+            assert ended is planted[0], f"{at} it came out as {ended!r}"
+        elif isinstance(ended, asyncio.CancelledError):
+            assert faulty, f"it cancels itself {at}"
+        elif ended is not None and not (faulty and isinstance(ended, self.typed)):
+            raise AssertionError(f"{at}: {ended!r}") from ended
 
     async def _ended(self, cut: _Cut, begun: list[asyncio.Task[Any]]) -> BaseException | None:
         """Play one life, with the tasks that it begins counted, and return its error."""

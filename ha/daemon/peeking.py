@@ -75,7 +75,6 @@ class PeekingListener:
         self._door: Door[socket.socket] = Door("opening", self._turned_away)
         self._opening: dict[socket.socket, _Opening] = {}
         self._pace = Pace(HANDSHAKES_A_SECOND, burst_seconds=2.0)
-        self._resting: asyncio.TimerHandle | None = None
 
     async def start(self, host: str, port: int, backlog: int) -> int:
         """Listen on all addresses of a host; return the port.  Raises OSError."""
@@ -100,8 +99,6 @@ class PeekingListener:
 
     async def stop(self) -> None:
         """Accept no more; each connection that lives on belongs to its protocol afterwards."""
-        if self._resting is not None:
-            self._resting.cancel()
         for listener in self._sockets:
             self._loop.remove_reader(listener.fileno())
         tasks = [one.task for one in self._opening.values() if one.task is not None]
@@ -119,7 +116,6 @@ class PeekingListener:
         self._sockets.clear()
 
     def _accept_again(self) -> None:
-        self._resting = None
         for listener in self._sockets:
             self._loop.add_reader(listener.fileno(), self._accept, listener)
 
@@ -134,7 +130,7 @@ class PeekingListener:
                 log.warning("listener.not_accepted", because=str(failure))
                 for each in self._sockets:
                     self._loop.remove_reader(each.fileno())
-                self._resting = self._loop.call_later(_REST_SECONDS, self._accept_again)
+                self._loop.call_later(_REST_SECONDS, self._accept_again)
                 return
             self._take(connection)
 

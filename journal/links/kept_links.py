@@ -61,9 +61,8 @@ class KeptLinks:
         if self._keeping is not None:
             self._keeping.cancel()
             await asyncio.wait([self._keeping])
-        for kept in self._kept.values():
-            self._drop(kept)
-        self._kept.clear()
+        while self._kept:
+            self._drop(self._kept.popitem()[1])
         await asyncio.gather(*self._closing)
 
     async def _keep(self, wanted: Callable[[], bool]) -> None:

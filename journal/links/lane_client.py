@@ -83,7 +83,7 @@ class Lane(asyncio.Protocol):
         try:
             return await cls._make(host, port, deadline_seconds, secured)
         except OSError as failure:
-            if secured is None or not falls_back(failure):
+            if not falls_back(failure):
                 raise
         return await cls._make(host, port, deadline_seconds, None)
 
@@ -92,12 +92,8 @@ class Lane(asyncio.Protocol):
         cls, host: str, port: int, deadline_seconds: float, secured: ssl.SSLContext | None
     ) -> "Lane":
         lane = cls(deadline_seconds)
-        try:
-            loop = asyncio.get_running_loop()
-            await loop.create_connection(lambda: lane, host, port, ssl=secured)
-        except BaseException:
-            lane.drop()
-            raise
+        loop = asyncio.get_running_loop()
+        await loop.create_connection(lambda: lane, host, port, ssl=secured)
         return lane
 
     # ---- the channel's side ----

@@ -1,6 +1,7 @@
 """The driver that cuts lives misses nothing that they leave: each kind of leak, planted."""
 
 import asyncio
+import contextlib
 import os
 import threading
 from collections.abc import Callable
@@ -86,6 +87,22 @@ async def test_an_error_of_another_type_than_was_named_is_found() -> None:
 
     cuts = Cuts(life, Fault.FAIL, typed=(ConnectionError,))
     with pytest.raises(AssertionError, match="at await 1 of 1: KeyError"):
+        await awaits.cut_at_each_await(cuts, _nothing)
+
+
+@pytest.mark.parametrize("taken", [OSError, Exception])
+async def test_an_error_that_no_code_expects_and_that_is_taken_for_another_is_found(
+    taken: type[Exception],
+) -> None:
+    async def life() -> None:
+        with contextlib.suppress(taken):
+            await asyncio.sleep(0)
+
+    cuts = Cuts(life, Fault.BREAK)
+    if taken is OSError:
+        assert await awaits.cut_at_each_await(cuts, _nothing) == 1
+        return
+    with pytest.raises(AssertionError, match="at await 1 of 1 it came out as None"):
         await awaits.cut_at_each_await(cuts, _nothing)
 
 

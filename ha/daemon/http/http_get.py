@@ -99,7 +99,7 @@ async def _open(
     try:
         return await asyncio.open_connection(address.host, address.port, ssl=secured)
     except OSError as failure:
-        if secured is None or not falls_back(failure):
+        if not falls_back(failure):
             raise
     return await asyncio.open_connection(address.host, address.port)
 

@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import cast
 
 import pytest
 
+from ha.rpc.errors import ConnectionLost
 from ha.rpc.server import Call, Method, RpcProtocol, RpcServer
 from journal.errors import Fenced, Unavailable
 from journal.links import hadoop_link
@@ -14,6 +15,8 @@ from journal.links.hadoop_link import PROTOCOL, HadoopLink
 from journal.model import Epoch
 from journal.proto import journal_pb2 as pb
 from journal.refusals import own_fault
+from tests import awaits
+from tests.awaits import Cuts, Fault
 from tests.ha.rpc.wire import eventually
 
 HOST = "127.0.0.1"
@@ -124,6 +127,65 @@ async def test_a_stream_that_is_cancelled_waits_for_nothing_and_leaves_the_link(
         with pytest.raises(Unavailable, match="nothing is under way"):
             await stream.read()
         assert await promised(link) == 7
+
+
+async def test_what_is_no_request_is_no_silence_of_the_node() -> None:
+    async with linked() as (_, link):
+        stream = link.open_write_stream()
+        with pytest.raises(AttributeError):
+            await stream.write(cast(pb.WriteRequest, "no message"))
+        await stream.write(batch(1))
+        assert cast(pb.WriteReply, await stream.read()).serial == 1
+
+
+@pytest.mark.parametrize("fault", [Fault.FAIL, Fault.BREAK])
+async def test_an_answer_that_breaks_is_a_silence_only_as_an_error_of_rpc(fault: Fault) -> None:
+    async with linked() as (_, link):
+
+        async def life() -> None:
+            stream = link.open_write_stream()
+            try:
+                await stream.write(batch(1))
+                assert isinstance(await stream.read(), pb.WriteReply)
+            finally:
+                stream.cancel()
+
+        async def after(_: int) -> None:
+            assert await promised(link) == 7
+
+        cuts = Cuts(life, fault, lambda: ConnectionLost("planted"), typed=(Unavailable,))
+        assert await awaits.cut_at_each_await(cuts, after) >= 1
+
+
+async def test_a_connection_that_is_not_there_in_time_is_a_silence() -> None:
+    async with linked() as (_, link):
+        with pytest.raises(Unavailable, match="no connection in time"):
+            await link.call("GetJournalState", ASKED, pb.GetJournalStateReply, 0)
+
+
+async def test_who_waits_for_a_node_that_is_down_does_not_ask_all_the_time() -> None:
+    """In half a second it asks once, and an error of ours ends the wait."""
+    async with linked() as (node, link):
+        await node.stop()
+
+        async def waiting() -> None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await link.wait_until_reconnected()
+
+        async def connecting() -> None:
+            fresh = HadoopLink(HOST, node.port)
+            try:
+                await fresh.wait_until_reconnected()
+            finally:
+                await fresh.close()
+
+        async def after(_: int) -> None:
+            pass
+
+        assert await awaits.cut_at_each_await(waiting, after) < 10
+        await node.start()
+        assert await awaits.cut_at_each_await(Cuts(connecting, Fault.BREAK), after) >= 1
 
 
 async def test_a_connection_is_made_once_for_all_who_ask_and_again_when_it_has_broken() -> None:

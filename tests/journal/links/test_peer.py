@@ -19,6 +19,8 @@ from journal.model import NO_TXID, JournalId, NodeName, Segment, TxId
 from journal.proto import hadoop_qjournal_pb2 as hp
 from journal.proto import journal_pb2 as pb
 from journal.refusals import own_fault
+from tests import awaits
+from tests.awaits import Cuts, Fault
 from tests.journal.writer.journal_cluster import JOURNAL, NAMESPACE
 
 HOST = "127.0.0.1"
@@ -34,6 +36,7 @@ class Answering:
     def __init__(self, replies: Mapping[str, Message]) -> None:
         self.replies = replies
         self.asked: list[str] = []
+        self.closed = 0
 
     def __call__(self, _host: str, _port: int) -> "Answering":
         return self
@@ -49,7 +52,8 @@ class Answering:
 
     async def wait_until_reconnected(self) -> None: ...
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        self.closed += 1
 
 
 def told(
@@ -181,6 +185,23 @@ async def test_hadoops_no_is_no_answer_and_the_next_question_connects_again() ->
             await peer.listed(TxId(1), SECONDS)
 
 
+async def test_an_error_of_ours_is_no_silence_of_hadoops_node() -> None:
+    async with Hadoops([(1, 3, False)]).served() as (served, _):
+        port = int(served.name.rpartition(":")[2])
+
+        async def life() -> None:
+            peer = HadoopPeer(HOST, port, JournalId("ns1"))
+            try:
+                assert await peer.promised(SECONDS) == 7
+            finally:
+                await peer.close()
+
+        async def after(_: int) -> None:
+            pass
+
+        assert await awaits.cut_at_each_await(Cuts(life, Fault.BREAK), after) >= 1
+
+
 class Learner:
     """A node of ours on the port of Hadoop RPC, which has no vote."""
 
@@ -210,6 +231,10 @@ async def test_a_node_is_asked_as_what_it_was_until_it_answers_no_more() -> None
         peers = Peers(JournalId("ns1"), port)
         assert [await kind_of(peers, port) for _ in range(3)] == [HadoopPeer] * 3
         assert node.states == 1, "it is found once"
+        with pytest.raises(KeyError):
+            async with peers.reached(HOST, port, SECONDS):
+                raise KeyError("a fault of the caller")
+        assert [await kind_of(peers, port), node.states] == [HadoopPeer, 1], "which is no silence"
         node.refuses = True
         with pytest.raises(Unavailable):
             async with peers.reached(HOST, port, SECONDS) as found:

@@ -5,14 +5,18 @@ import time
 
 import grpc
 import pytest
+from prometheus_client import REGISTRY
 
 from journal import errors
 from journal.errors import StorageFailed
+from journal.links import metrics
 from journal.links.codec import rpc_error
-from journal.links.quorum_call import QuorumCall
-from journal.model import Epoch, NodeName, TxId
+from journal.links.quorum_call import QuorumCall, ask_once, failed, good
+from journal.links.remote_node import JournalAddress, RemoteNode
+from journal.model import Epoch, JournalId, NodeName, TxId
 from journal.proto import journal_pb2 as pb
 from journal.refusals import KINDS, REFUSAL_KEY, kind_of, refusal
+from tests.journal.links.test_peer import Answering
 
 A, B, C = NodeName("a:1"), NodeName("b:1"), NodeName("c:1")
 
@@ -84,6 +88,36 @@ async def test_x20_succeeds_with_long_pause_of_our_own() -> None:
     loop.call_soon(time.sleep, 0.5)
     loop.call_soon(arrive, 20)
     assert await call.outcome() == {A: 1, B: 2}
+
+
+async def test_each_node_is_asked_and_let_go_whatever_it_says() -> None:
+    async def ask(remote: RemoteNode) -> str:
+        if remote.name == "a:1":
+            raise errors.Unavailable("down")
+        return remote.name
+
+    async def break_off(remote: RemoteNode) -> str:
+        raise KeyError(remote.name)
+
+    link, nodes = Answering({}), [("a", 1), ("b", 1)]
+    journal = JournalAddress(JournalId("ns1"), "", link)
+    answers = await ask_once(nodes, journal, ask)
+    assert (good(answers), [*failed(answers)], link.closed) == ({B: B}, [A], 2)
+    with pytest.raises(KeyError):
+        await ask_once(nodes, journal, break_off)
+    assert link.closed == 4
+
+
+def test_a_writers_gauges_go_with_it_and_stay_with_its_successor() -> None:
+    first, second = object(), object()
+    labels = {"jn": str(A)}
+    for owner in (first, second):
+        metrics.watch(A, owner, lag=lambda: 7, in_sync=lambda: True, queued_bytes=lambda: 8)
+    metrics.forget(A, first)
+    assert REGISTRY.get_sample_value("nnha_journal_writer_lag_transactions", labels) == 7
+    metrics.forget(A, second)
+    for name in ("writer_lag_transactions", "node_in_sync", "queued_bytes"):
+        assert REGISTRY.get_sample_value(f"nnha_journal_{name}", labels) is None
 
 
 def test_a_typed_refusal_survives_the_wire() -> None:
