@@ -11,7 +11,9 @@ CAMPAIGNS: Final = {
     "soak": {
         "blocks": "tests.campaigns.soak.blocks:blocks",
         "checkpoint": "tests.campaigns.soak.checkpoint:main",
+        "hbase": "tests.campaigns.soak.hbase:main",
         "hosts": "tests.campaigns.soak.hosts:main",
+        "clients": "tests.campaigns.soak.clients:main",
         "deploy": "tests.campaigns.soak.deploy:main",
         "failover": "tests.campaigns.soak.failover:failover",
         "faults": "tests.campaigns.soak.faults.soak:main",

@@ -16,10 +16,11 @@ from xml.etree import ElementTree
 
 from deploy.local.cluster.java import find_java
 from tests import ROOT, TESTDATA
-from tests.interop.hadoop_jars import FETCH_SECONDS, cache_directory
+from tests.interop import maven
 
 TOOLS: Final = TESTDATA.parent / "tools" / "upstream" / "journal"
 CLIENT_TOOLS: Final = TOOLS.with_name("client")
+_NAME: Final = "upstream-journal"
 _TEST_JAR: Final = "hadoop-hdfs-*-tests.jar"
 
 
@@ -39,10 +40,10 @@ def lacking() -> str:
     """Return why the tests cannot run here; empty where they can."""
     if not (TOOLS / "run.sh").is_file():
         return f"{TOOLS} is not there (NNHA_TESTDATA names the folder next to it)"
-    if any(_libraries().glob(_TEST_JAR)):
+    if any(maven.libraries(_NAME).glob(_TEST_JAR)):
         return ""
     if os.environ.get("NNHA_INTEROP") != "1" or shutil.which("mvn") is None:
-        return f"no {_TEST_JAR} in {_libraries()} (NNHA_INTEROP=1 lets Maven fetch it)"
+        return f"no {_TEST_JAR} in {maven.libraries(_NAME)} (NNHA_INTEROP=1 lets Maven fetch it)"
     return ""
 
 
@@ -51,7 +52,7 @@ def run(folder: Path, selectors: Sequence[str], *, seconds: float, test_seconds:
     tools = folder / "tools"
     shutil.copytree(TOOLS, tools)
     environ = {
-        **os.environ, "LIB": str(_fetched(folder)), "NNHA": str(ROOT),
+        **os.environ, "LIB": str(_fetched()), "NNHA": str(ROOT),
         "UPSTREAM_WORK": str(folder), "TEST_LIMIT": str(test_seconds),
         "JOPT": f"-Dnnha.python={sys.executable}",
         "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'deploy' / 'python'}",
@@ -69,7 +70,7 @@ def run_client(folder: Path, conf: Path, classes: Sequence[str], *, seconds: flo
     Raises CalledProcessError if the stand-in does not compile, TimeoutExpired after ``seconds``.
     """
     tools, java = CLIENT_TOOLS / "runner", str(find_java().executable)
-    jars = os.pathsep.join(map(str, sorted(_fetched(folder).glob("*.jar"))))
+    jars = os.pathsep.join(map(str, sorted(_fetched().glob("*.jar"))))
     made = folder / "MiniDFSCluster.java"
     subprocess.run([sys.executable, tools / "make_shim.py", jars, made], check=True)
     subprocess.run(
@@ -108,26 +109,5 @@ def _outcome(reports: Path) -> Outcome:
     return Outcome(tuple(ran), failed, frozenset(aborted))
 
 
-def _libraries() -> Path:
-    return cache_directory(os.environ) / "upstream-journal"
-
-
-def _fetched(folder: Path) -> Path:
-    """Return the folder of the jars; fetch them where they are not there."""
-    libraries = _libraries()
-    if not any(libraries.glob(_TEST_JAR)):
-        project, scratch = folder / "project", libraries.with_name(f"fetching-{os.getpid()}")
-        project.mkdir()
-        shutil.copy(TOOLS / "pom.xml", project)
-        command = [
-            "mvn",
-            "-q",
-            "-B",
-            "dependency:copy-dependencies",
-            f"-DoutputDirectory={scratch}",
-        ]
-        subprocess.run(command, cwd=project, timeout=FETCH_SECONDS, check=True)
-        # Whole, then named: another run may look at the same time.
-        shutil.rmtree(libraries, ignore_errors=True)
-        scratch.rename(libraries)
-    return libraries
+def _fetched() -> Path:
+    return maven.fetched(_NAME, (TOOLS / "pom.xml").read_text(), _TEST_JAR)

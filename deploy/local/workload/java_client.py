@@ -22,6 +22,8 @@ OVERWRITE = True
 ONLY_A_FILE = False
 BUFFER = 4096
 REPLICATION = 3
+GATEWAY_FLAGS = ("--die-on-broken-pipe", "--enable-auth", "0")
+"""py4j's server picks a free port and a secret, prints both, and ends when its input does."""
 
 # It logs each failed call with every exception behind it, partly through the root logger; we raise
 # them, and report the first line.
@@ -254,13 +256,22 @@ def start_java_client(
     argv = client_argv(
         java, conf_dir, "py4j.GatewayServer", log_directory=supervisor.directory / "tmp"
     )
-    # It picks a free port and a secret, prints both, and ends when its input does.
-    flags = ["--die-on-broken-pipe", "--enable-auth", "0"]
-    return supervisor.start(name, [*argv, *flags], talks=True)
+    return supervisor.start(name, [*argv, *GATEWAY_FLAGS], talks=True)
 
 
 def open_java_client(process: ManagedProcess) -> JavaClient:
     """Connect to the started JVM.  Raises LocalClusterError where it did not come up."""
+    client = JavaClient(process=process, _gateway=gateway_of(process))
+    try:
+        client.connect()
+    except BaseException:
+        client.close()
+        raise
+    return client
+
+
+def gateway_of(process: ManagedProcess) -> JavaGateway:
+    """Connect to py4j's server in a process.  Raises LocalClusterError where it did not start."""
     output = process.process.stdout
     port, secret = (output.readline().strip(), output.readline().strip()) if output else (b"", b"")
     if not port.isdigit() or not secret:
@@ -269,10 +280,4 @@ def open_java_client(process: ManagedProcess) -> JavaClient:
             f"{process.log_tail()}"
         )
     parameters = GatewayParameters(address=HOST, port=int(port), auth_token=secret.decode())
-    client = JavaClient(process=process, _gateway=JavaGateway(gateway_parameters=parameters))
-    try:
-        client.connect()
-    except BaseException:
-        client.close()
-        raise
-    return client
+    return JavaGateway(gateway_parameters=parameters)
