@@ -15,7 +15,7 @@ import structlog.dev
 
 from ha.daemon.event_loop import PlainLoop, fast_loop, uvloop_installed
 from ha.security import own_tls
-from tests import balance
+from tests import balance, effects
 from tests.ha.security.kdc import Kdc, running_kdc
 from tests.needs import KDC
 
@@ -84,9 +84,10 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # the same, with nohup
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have what each test leaves behind looked at; as a plugin, which sees a session's fixtures."""
+    """Look at what each test leaves behind, and at what it shows; plugins see all fixtures."""
     fast_loop().close()  # uvloop's first one opens a pipe that it keeps
     config.pluginmanager.register(balance)
+    config.pluginmanager.register(effects)
 
 
 def pytest_asyncio_loop_factories(

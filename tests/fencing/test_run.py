@@ -251,11 +251,13 @@ async def test_a_flood_of_output_is_cut_and_does_not_block_the_loop() -> None:
             beats += 1
 
     heart = asyncio.create_task(beat())
-    with captured("fencing.stdout") as logs:
+    with captured("fencing.stdout", "fencing.output_cut") as logs:
         report = await fenced_by("shell(yes)", method_timeout_seconds=1.0)
     heart.cancel()
     assert outcomes(report) == [FencingOutcome.TIMED_OUT]
-    assert len(logs) == MAX_LINES
+    assert sum(line["event"] == "fencing.stdout" for line in logs) == MAX_LINES
+    (cut,) = (line for line in logs if line["event"] == "fencing.output_cut")
+    assert cut["lines"] > 0
     assert beats >= 10
     assert len(report.attempts[0].output) < 100_000
 

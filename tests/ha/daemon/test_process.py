@@ -19,8 +19,9 @@ from ha.daemon.stderr import LossyStream
 from tests.log_lines import captured
 
 PROGRAM = """
-import asyncio, logging, resource, sys
+import asyncio, logging, resource, sys, time
 import structlog
+from prometheus_client import REGISTRY
 from ha.daemon.logs import configure_logging
 from ha.daemon.process import ExitWith, halt, run_daemon
 
@@ -48,6 +49,15 @@ async def logs(stop):
 
 async def halts(stop):
     halt("journalnode", 9, "superseded")
+
+async def stands_still(stop):
+    gauges = ["nnha_loop_lag_seconds", "nnha_loop_lag_longest_seconds"]
+    late = [0, 0]
+    while not all(late):
+        await asyncio.sleep(0.05)
+        late = [REGISTRY.get_sample_value(one, {"process": "journalnode"}) for one in gauges]
+        time.sleep(1.3 * (not any(late)))
+    structlog.get_logger().info("main.late", seconds=late)
 
 async def counts_its_files(stop):
     structlog.get_logger().info("main.files", limit=resource.getrlimit(resource.RLIMIT_NOFILE))
@@ -196,6 +206,14 @@ def test_a_full_disk_for_logs_ends_no_daemon(stderr: str, which: str, code: int)
     assert ended.returncode == code
     if which == "logs":
         assert ended.stdout == "still here\n"
+
+
+def test_a_loop_that_stood_still_is_seen_in_the_log_and_by_the_next_scrape() -> None:
+    with daemon("stands_still") as process:
+        line = until(process, "daemon.loop_was_late")
+        scraped = until(process, "main.late")
+    assert (line["level"], line["seconds"] > 1.0) == ("warning", True)
+    assert scraped["seconds"][1] > 1.0
 
 
 def test_a_halt_is_an_error_with_its_reason() -> None:

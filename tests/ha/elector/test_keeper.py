@@ -18,6 +18,7 @@ from ha.elector.zookeeper.credentials import parse_acl
 from ha.elector.zookeeper.outcome import Outcome
 from ha.elector.zookeeper.session_ticket import SessionTicket
 from ha.elector.zookeeper.settings import ZooKeeperSettings
+from tests.log_lines import captured
 
 S1, S2, A = SessionNumber(1), SessionNumber(2), AttemptNumber(1)
 SETTINGS = ZooKeeperSettings(
@@ -106,7 +107,9 @@ class Line:
         self.server.asked.append(request)
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Outcome[Any]] = loop.create_future()
-        loop.call_soon(answer.set_result, self.server.answers.pop(0))
+        found: Any = self.server.answers.pop(0)
+        answered = answer.set_exception if isinstance(found, Exception) else answer.set_result
+        loop.call_soon(answered, found)
         return answer
 
 
@@ -194,6 +197,20 @@ async def test_an_answer_becomes_one_event_or_none_where_the_sessions_own_tells_
     await ended()
     assert server.answers == []
     assert events == [elector_events.SessionOpened(S1), *([] if event is None else [event])]
+
+
+@pytest.mark.parametrize("action", [LOCK, READ])
+async def test_a_bug_in_a_request_is_logged_and_the_election_goes_on(
+    action: actions.ZooKeeperAction,
+) -> None:
+    server, events = Server([cast(Any, KeyError("planted"))] * 2), list[elector_events.Event]()
+    keeper = KazooKeeper(SETTINGS, events.append, open_session=server.open_session)
+    keeper.perform(actions.OpenSession(S1))
+    with captured("elector.request.crashed") as lines:
+        keeper.perform(action)
+        await ended()
+    assert [line["log_level"] for line in lines] == ["error"]
+    assert isinstance(events[-1], elector_events.OutcomeUnknown)
 
 
 async def test_a_lock_without_a_right_to_count_it_ends_with_its_session_too() -> None:

@@ -14,6 +14,7 @@ from ha.elector.state import ElectorState
 from ha.elector.zookeeper.errors import TakeoverImpossible
 from ha.invariant import InvariantBroken
 from tests.ha.zkfc.zkfc_world import until
+from tests.log_lines import captured
 
 S = SessionNumber(1)
 
@@ -139,10 +140,13 @@ async def test_a_fencing_that_ends_badly_is_told_and_nobody_is_promoted(
 ) -> None:
     namenode = SlowToStandBy(trouble)
     elector = Elector(name="nn1", application=namenode, keeper=lambda _: Door())
-    running = await _taking_over(elector)
-    await until(lambda: namenode.done, "told")
-    await elector.settled()
+    with captured("elector.takeover.") as lines:
+        running = await _taking_over(elector)
+        await until(lambda: namenode.done, "told")
+        await elector.settled()
     assert namenode.done == [told]
+    crashed = ["elector.takeover.crashed"] * isinstance(trouble, ZeroDivisionError)
+    assert [line["event"] for line in lines if line["log_level"] == "error"] == crashed
     assert elector.state.role is not Role.ACTIVE
     await _cancelled(running)
 

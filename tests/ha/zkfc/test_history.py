@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -29,11 +30,12 @@ from ha.zkfc.record.cause import (
     predecessor_of,
     why_abandoned,
 )
-from ha.zkfc.record.history import History
+from ha.zkfc.record.history import MAX_WAITING, History
 from ha.zkfc.record.takeover_record import Asked, AttemptRecord
 from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
 from tests import local_services
 from tests.ha.zkfc.zkfc_world import DEADLINE_SECONDS, World, Worlds, until, world
+from tests.log_lines import captured
 
 SESSION = SessionNumber(1)
 
@@ -232,6 +234,14 @@ async def test_a_failure_that_repeats_itself_does_not_drive_the_others_out() -> 
     assert [number for number, kept in enumerate(again, 1) if kept] == [1, 2, 4, 8, 16]
     assert not history._superfluous(an_attempt(succeeded=False, text="y"))
     assert not history._superfluous(an_attempt())
+
+
+def test_the_oldest_that_waits_too_long_is_lost_and_named() -> None:
+    history = History(cast(Any, "no settings are needed to wait"))
+    with captured("history.record.lost") as lines:
+        for number in range(MAX_WAITING + 2):
+            history.add(an_attempt(number=AttemptNumber(number)))
+    assert [(line["attempt"], line["log_level"]) for line in lines] == [(0, "error"), (1, "error")]
 
 
 async def test_a_history_that_cannot_be_written_delays_nothing_and_is_written_later(

@@ -83,7 +83,18 @@ async def test_each_bar_is_named() -> None:
         assert scraped("nnha_failover_ready") == 0
     assert Scraped(cases["paused"])("nnha_pause_expires_timestamp_seconds") == UNTIL.timestamp()
     assert Scraped(cases["drained"])("nnha_drained") == 1
+    assert Scraped(cases["drained"])("nnha_drain_expires_timestamp_seconds") == 0
     assert Scraped(cases["waits"])("nnha_candidate_eligible") == 1
+
+
+async def test_rank_end_of_a_drain_and_foreign_znodes_are_shown() -> None:
+    drain = Drain(owner="me@here", reason="disks", since=NOW, until=UNTIL)
+    notices = Notices(drain=drain, untrusted=("/a", "/b"))
+    standing = Standing(rank=Rank(priority=7), notices=notices)
+    scraped = Scraped(Controller(Candidacy(standing=standing)))
+    assert scraped("nnha_candidate_priority") == 7
+    assert scraped("nnha_drain_expires_timestamp_seconds") == UNTIL.timestamp()
+    assert scraped("nnha_zkfc_untrusted_znodes") == 2
 
 
 async def test_no_gauge_is_shown_a_second_time_by_the_controller_itself() -> None:

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from prometheus_client import REGISTRY
+
 from ha.conf.topology import HostPort, NameNodeAddress
 from ha.elector.events import LockGone, LockSeen
 from ha.elector.model import Link, Removal, Role, SessionNumber
@@ -24,6 +26,7 @@ from ha.zkfc.witness.core import SilenceVerdict, WitnessSettings
 from ha.zkfc.witness.runner import Witness
 from tests.ha.zkfc.toy_namenode import HOST, SharedResource, ToyNameNode
 from tests.ha.zkfc.zkfc_world import free_port, until
+from tests.log_lines import captured
 
 MADE = 77
 SILENT = WriterSilence(nodes=3, witnesses=3, epoch=5, silent_seconds=1.5, lease_seconds=1.0)
@@ -149,13 +152,35 @@ async def scene(
     assert left == 0, f"{left} of {len(made.opened)} connections are open"
 
 
+def removals() -> float:
+    labels = {"node": "ns.nn2", "result": "removed"}
+    return REGISTRY.get_sample_value("nnha_zkfc_witnessed_removals_total", labels) or 0
+
+
 async def test_the_lock_of_a_dead_host_is_removed_once_with_the_reason() -> None:
+    before = removals()
     async with scene() as (made, witness):
         await made.host_dies()
         await until(lambda: made.removed == [MADE], "the removal")
         await until(lambda: witness.verdict is SilenceVerdict.SPENT, "the next look")
         assert made.removed == [MADE]
         assert made.reasons[-1].startswith("neither the NameNode nor the zkfc of nn1 answered")
+        assert removals() - before == 1
+
+
+async def test_a_bug_in_a_look_is_logged_and_the_next_look_comes() -> None:
+    async with scene() as (made, _):
+        read, bugs = made.read_lock, [KeyError("planted")]
+
+        async def fail_once() -> tuple[bytes, ZnodeFacts] | None:
+            if bugs:
+                raise bugs.pop()
+            return await read()
+
+        made.read_lock = fail_once  # type: ignore[method-assign] # a bug
+        with captured("zkfc.witness.crashed") as lines:
+            await until(lambda: not bugs and made.looks >= 2, "the next look")
+    assert [line["log_level"] for line in lines] == ["error"]
 
 
 async def test_the_journal_is_not_asked_while_the_owner_answers() -> None:

@@ -97,6 +97,8 @@ async def test_a_node_that_promised_an_absurd_epoch_serves_again(tmp_path: Path)
         await nodes.start(1)
         done = await repair(nodes, tmp_path / "jn0", "--epoch", "1", "--yes")
         assert (done.exit_code, promise.read_text()) == (0, "1\n"), done.output
+        assert '"event": "journal.promise_repaired"' in done.output
+        assert f'"before": {ABSURD}, "after": 1' in done.output
         await nodes.start(0)
         await nodes.stop(2)
         assert await nodes.recover() == (2, 0)

@@ -15,7 +15,7 @@ from journal.model import LAYOUT_VERSION, NamespaceInfo
 from journal.node import node as node_module
 from journal.node.process.daemon import JournalNodeDaemon
 from journal.storage.files import Files, OpenFile, RealFiles
-from tests.journal.core.requests_of import Writer, digest
+from tests.journal.core.requests_of import Writer, digest, records
 from tests.journal.node.process import (
     NodeClient,
     Refused,
@@ -141,12 +141,26 @@ async def test_journal_node_mx_bean(tmp_path: Path) -> None:
         assert bean["JNStartedTimeInMillis"] > 0
 
 
+WRITTEN = {
+    "nnha_jn_batches_written_total": 1,
+    "nnha_jn_transactions_written_total": 3,
+    "nnha_jn_bytes_written_total": len(records(1, 3, 7)),
+    "nnha_jn_commit_groups_total": 1,
+}
+SHOWN = {
+    "nnha_jn_last_txid": 3, "nnha_jn_committed_txid": 0, "nnha_jn_lag_transactions": 0,
+    "nnha_jn_open_segment_first_txid": 1, "nnha_jn_promised_epoch": 7, "nnha_jn_segments": 1,
+    "nnha_jn_learner": 0, "nnha_jn_damaged_segments": 0, "nnha_jn_failed": 0,
+}  # fmt: skip
+
+
 @pytest.mark.row("8.2 testJournalMetricTags")
 async def test_journal_metric_tags(tmp_path: Path) -> None:
     """testJournalMetricTags, testJournal: each journal has its record, tagged with its id."""
     async with node_and_client(tmp_path, "one") as (daemon, one):
         two = NodeClient(daemon.rpc_port, "two")
         before = {jid: sample("nnha_jn_batches_written_total", jid) for jid in ("one", "two")}
+        written = {name: sample(name, "one") for name in WRITTEN}
         for client in (one, two):
             await client.format()
             await client.new_epoch(7)
@@ -159,6 +173,11 @@ async def test_journal_metric_tags(tmp_path: Path) -> None:
             assert bean["BatchesWritten"] == before[jid] + batches
             assert (bean["LastWrittenTxId"], bean["LastWriterEpoch"]) == (last, writer)
             assert bean["LastPromisedEpoch"] == 7
+            assert sample("nnha_jn_writer_epoch", jid) == writer
+        for name, grown in WRITTEN.items():
+            assert sample(name, "one") - written[name] == grown, name
+        for name, value in SHOWN.items():
+            assert sample(name, "one") == value, name
         await two.close()
 
 

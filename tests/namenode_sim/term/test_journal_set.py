@@ -5,6 +5,7 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -14,9 +15,10 @@ from journal.writer.window import awaitable
 from namenode_sim.edits.codec import encode
 from namenode_sim.edits.ops import EndLogSegment, Op, StartLogSegment
 from namenode_sim.startup.recovery_items import best_copies
-from namenode_sim.storage.local_copies import LocalCopies, copies_from
+from namenode_sim.storage.local_copies import Append, LocalCopies, copies_from
 from namenode_sim.storage.local_edits import last_local_edit, list_segments
 from namenode_sim.term.journal_access import JournalSet
+from tests.log_lines import captured
 from tests.namenode_sim.term.memory_journal import MemoryJournal, MemoryWriter
 
 MARKS: tuple[Op, Op] = (StartLogSegment(), EndLogSegment())
@@ -110,6 +112,22 @@ async def test_a_file_of_somebody_else_is_left_alone_and_stops_no_copy(tmp_path:
     async with journal_set(tmp_path) as (writer, copies):
         await segment(writer, 1)
         await until(lambda: names(tmp_path) == [FIRST, strange.name])
+        assert copies.failed() == {}
+
+
+async def test_a_bug_in_a_copy_is_logged_and_ends_no_copy_for_good(tmp_path: Path) -> None:
+    async with journal_set(tmp_path) as (writer, copies):
+        with captured("local_edits.broken") as lines:
+            await segment(writer, 1, closed=False)
+            copies.hand(Append(cast("bytes", "no bytes")))
+            await until(lambda: bool(copies.failed()))
+        assert [(line["directory"], line["log_level"]) for line in lines] == [
+            (str(tmp_path), "error")
+        ]
+        assert "TypeError" in copies.failed()[str(tmp_path)]
+        await writer.finalize_segment(TxId(2))
+        await segment(writer, 3)
+        await until(lambda: SECOND in names(tmp_path))
         assert copies.failed() == {}
 
 
