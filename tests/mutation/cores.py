@@ -259,14 +259,27 @@ CORES: Final[dict[str, Core]] = {
 }
 
 
-def below(folder: str) -> Core:
-    """Return the code below a folder of the product, with the tests that mirror it.
+WORLDS_OF: Final = {
+    "fencing": "failover",
+    "ha/elector": "failover",
+    "ha/health": "failover",
+    "ha/zkfc": "failover",
+    "journal": "journal",
+}
+"""The simulations that run these folders as they are; CI plays some of them."""
 
-    Where no folder of tests has the same name, they are those of the nearest folder above.
+
+def below(folder: str) -> Core:
+    """Return the code below a folder of the product, with its tests and its simulations.
+
+    The tests are those that mirror it; where no folder of tests has the same name, they are those
+    of the nearest folder above.
     """
     files = (path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*.py"))
     ours = sorted(name for name in files if "_pb2" not in name and "__" not in name)
     mirror = PurePosixPath("tests") / folder
     while not (ROOT / mirror).is_dir():
         mirror = mirror.parent
-    return Core(tuple(ours), (str(mirror),), NO_WORLDS)
+    above = [str(one) for one in (PurePosixPath(folder), *PurePosixPath(folder).parents)]
+    worlds = next((WORLDS_OF[one] for one in above if one in WORLDS_OF), NO_WORLDS)
+    return Core(tuple(ours), (str(mirror),), worlds)

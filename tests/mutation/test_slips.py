@@ -8,6 +8,7 @@ import pytest
 
 from tests import ROOT
 from tests.mutation import toy
+from tests.mutation.core import NO_WORLDS
 from tests.mutation.cores import CORES, below
 from tests.mutation.explained import explained
 from tests.mutation.judging import forked
@@ -198,7 +199,7 @@ def test_the_list_of_unreached_branches_is_not_stale() -> None:
 
 
 def test_the_list_of_explained_slips_is_not_stale() -> None:
-    paths = {path for core in CORES.values() for path in core.files}
+    paths = {name.partition("::")[0] for name in explained()}
     names = {slip.name for path in paths for slip in slips_of(path)}
     assert explained().keys() <= names
     assert all(why.strip() for why in explained().values())
@@ -215,7 +216,9 @@ def test_a_folder_is_judged_by_the_tests_that_mirror_it() -> None:
     assert "ha/rpc/client.py" in rpc.files
     assert not [path for path in rpc.files if "_pb2" in path or "__init__" in path]
     assert rpc.tests == ("tests/ha/rpc",)
-    assert below("journal/node/lanes").tests == ("tests/journal/node",)
+    lanes = below("journal/node/lanes")
+    assert (rpc.worlds, lanes.worlds) == (NO_WORLDS, "journal")
+    assert lanes.tests == ("tests/journal/node",)
 
 
 def test_the_function_of_a_command_is_found() -> None:

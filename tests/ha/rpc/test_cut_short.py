@@ -107,7 +107,7 @@ async def test_a_server_that_is_cut_short_gives_all_back(fault: Fault, named: bo
     assert await awaits.cut_at_each_await(cuts, place.after, holdings=holdings) > 12
 
 
-@pytest.mark.parametrize("fault", [Fault.CANCEL])
+@pytest.mark.parametrize("fault", [Fault.CANCEL, Fault.BREAK])
 async def test_a_call_that_is_cut_short_gives_its_slot_back(
     fault: Fault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,7 +125,7 @@ async def test_a_call_that_is_cut_short_gives_its_slot_back(
         assert await awaits.cut_at_each_await(cuts, after, holdings=holdings) > 12
 
 
-@pytest.mark.parametrize("fault", [Fault.CANCEL, Fault.FAIL])
+@pytest.mark.parametrize("fault", [Fault.CANCEL, Fault.FAIL, Fault.BREAK])
 async def test_calls_that_get_no_answer_are_forgotten(fault: Fault) -> None:
     """The first takes all the room that there is, and the second waits until its caller is gone."""
     limits = RpcLimits(max_calls=1, max_calls_per_connection=1, stop_seconds=0.01)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from journal.errors import JournalError, QuorumLost
+from journal.errors import JournalError, QuorumLost, Unavailable
 from journal.model import NodeName, Segment, TxId
 from journal.reader.reader import JournalReader
 from tests import awaits
@@ -43,7 +43,7 @@ async def nodes(tmp_path: Path) -> AsyncIterator[journal_cluster.Nodes]:
         await nodes.stop()
 
 
-@pytest.mark.parametrize("fault", [Fault.CANCEL, Fault.STOP])
+@pytest.mark.parametrize("fault", [Fault.CANCEL, Fault.BREAK, Fault.STOP])
 async def test_a_reader_that_is_cut_short_leaves_nothing_open(
     fault: Fault, nodes: journal_cluster.Nodes
 ) -> None:
@@ -86,8 +86,9 @@ async def test_a_question_that_has_not_begun_ends_with_its_reader(
         await reader.last_finalized()
 
 
+@pytest.mark.parametrize("fault", [Fault.CANCEL, Fault.BREAK])
 async def test_a_copy_that_is_cut_short_leaves_no_connection(
-    nodes: journal_cluster.Nodes, caplog: pytest.LogCaptureFixture
+    nodes: journal_cluster.Nodes, caplog: pytest.LogCaptureFixture, fault: Fault
 ) -> None:
     """A finalized segment comes over HTTP; the reader keeps one connection for the next one."""
     # Of a reader that is gone the node's server logs a traceback, whose frames caplog would keep.
@@ -105,11 +106,40 @@ async def test_a_copy_that_is_cut_short_leaves_no_connection(
     async def after(number: int) -> None:
         check(found, 1, CLOSED, whole=number == 0)
 
-    cuts = Cuts(life)
+    cuts = Cuts(life, fault)
     try:
-        assert await awaits.cut_at_each_await(cuts, after, holdings=holdings) > 4
+        assert await awaits.cut_at_each_await(cuts, after, holdings=holdings) >= 4
     finally:
         await reader.close()
+
+
+async def test_a_reader_that_ends_while_a_segment_begins_to_be_read_opens_no_session(
+    nodes: journal_cluster.Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library for it is loaded first, which takes a while."""
+    loading, loaded = asyncio.Event(), asyncio.Event()
+
+    async def load(name: str) -> None:
+        assert name == "aiohttp"
+        loading.set()
+        await loaded.wait()
+
+    monkeypatch.setattr("journal.reader.nodes.load_late", load)
+    reader = nodes.reader()
+    await reader.last_finalized()
+    segment = Segment(TxId(1), TxId(CLOSED), finalized=True)
+
+    async def read() -> None:
+        async with aclosing(reader.copy_of(NodeName(nodes.name(0)), segment)) as chunks:
+            async for _ in chunks:
+                pass
+
+    begun = asyncio.create_task(read())
+    await loading.wait()
+    await reader.close()
+    loaded.set()
+    with pytest.raises(Unavailable, match="the reader was closed"):
+        await asyncio.wait_for(begun, DEADLINE_SECONDS)
 
 
 def check(found: bytes | bytearray, first: int, last: int, *, whole: bool) -> None:
