@@ -28,6 +28,7 @@ CAMPAIGNS: Final = {
         "newcomer": "tests.campaigns.soak.newcomer:main",
         "prepare": "tests.campaigns.soak.prepare:main",
         "security": "tests.campaigns.soak.security:main",
+        "upstream": "tests.campaigns.soak.upstream:main",
         "wheel": "tests.campaigns.soak.wheel:main",
         "whole": "tests.campaigns.soak.whole:whole",
         "zkfc": "tests.campaigns.soak.zkfc:main",

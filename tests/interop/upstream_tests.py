@@ -4,6 +4,7 @@ The stand-ins for ``MiniJournalCluster`` and ``MiniDFSCluster`` and the runner o
 with the test data; Maven fetches Hadoop's test jars once, where NNHA_INTEROP=1 asks for that.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -22,6 +23,15 @@ TOOLS: Final = TESTDATA.parent / "tools" / "upstream" / "journal"
 CLIENT_TOOLS: Final = TOOLS.with_name("client")
 _NAME: Final = "upstream-journal"
 _TEST_JAR: Final = "hadoop-hdfs-*-tests.jar"
+_ASSERTJ: Final = """\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+<modelVersion>4.0.0</modelVersion>
+<groupId>nnha</groupId><artifactId>assertj</artifactId><version>1</version>
+<dependencies><dependency>
+<groupId>org.assertj</groupId><artifactId>assertj-core</artifactId><version>3.12.2</version>
+</dependency></dependencies></project>
+"""
+"""As Hadoop names it in its pom; the journal's tests bring a newer one, which lacks a class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +79,8 @@ def run_client(folder: Path, conf: Path, classes: Sequence[str], *, seconds: flo
     The stand-in connects where Hadoop's ``MiniDFSCluster`` would start a cluster, and empties it.
     Raises CalledProcessError if the stand-in does not compile, TimeoutExpired after ``seconds``.
     """
-    tools, java = CLIENT_TOOLS / "runner", str(find_java().executable)
-    jars = os.pathsep.join(map(str, sorted(_fetched().glob("*.jar"))))
-    made = folder / "MiniDFSCluster.java"
-    subprocess.run([sys.executable, tools / "make_shim.py", jars, made], check=True)
-    subprocess.run(
-        [java, "-m", "jdk.compiler/com.sun.tools.javac.Main", "-nowarn", "-cp", jars,
-         "-d", folder / "shim", made, tools / "src" / "Shim.java"],
-        check=True,
-    )  # fmt: skip
-    opened = [f"--add-opens=java.base/java.{part}=ALL-UNNAMED" for part in ("lang", "net", "util")]
     command = [
-        java, "-Xmx1g", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *opened,
-        "-Dshim.uri=hdfs://ns1", f"-Dshim.conf={conf}", f"-Dtest.build.data={folder / 'data'}",
-        f"-Dlog.file={folder / 'log'}", f"-Dhadoop.log.dir={folder}",
-        "-cp", os.pathsep.join([str(folder / "shim"), str(CLIENT_TOOLS / "cp"), jars]),
+        *_java(folder, conf, "hdfs://ns1"),
         "org.junit.platform.console.ConsoleLauncher", "execute", "--disable-banner",
         "--disable-ansi-colors", "--details=tree", f"--reports-dir={folder / 'reports'}",
         *(f"--select-class={one}" for one in classes),
@@ -91,6 +88,46 @@ def run_client(folder: Path, conf: Path, classes: Sequence[str], *, seconds: flo
     with (folder / "console.txt").open("wb") as out:
         subprocess.run(command, cwd=folder, stdout=out, stderr=out, timeout=seconds, check=False)
     return _outcome(folder / "reports")
+
+
+def run_list(folder: Path, conf: Path, uri: str, name: str, *, seconds: float) -> dict[int, bool]:
+    """Run a list of command lines on a running cluster; return which of its cases passed.
+
+    ``uri`` is of the active itself: the cases compare it.  Raises as ``run_client``.
+    """
+    made = folder / "list.jsonl"
+    command = [*_java(folder, conf, uri, "CliRun.java"), "org.apache.hadoop.cli.CliRun"]
+    with (folder / "console.txt").open("wb") as out:
+        subprocess.run(
+            [*command, str(made), name], cwd=folder, stdout=out, stderr=out, timeout=seconds,
+            env=os.environ | {"HADOOP_LOG_DIR": str(folder)}, check=False,
+        )  # fmt: skip
+    lines = made.read_text().splitlines() if made.exists() else []
+    return {case["n"]: case["pass"] for case in map(json.loads, lines)}
+
+
+def _java(folder: Path, conf: Path, uri: str, *more_sources: str) -> list[str]:
+    """Compile the stand-in; return the command line of a JVM that has it, up to the main class."""
+    tools, java = CLIENT_TOOLS / "runner", str(find_java().executable)
+    named = maven.fetched("upstream-assertj", _ASSERTJ, "assertj-core-*.jar")
+    found = (*named.glob("assertj-core-*.jar"), *sorted(_fetched().glob("*.jar")))
+    jars = os.pathsep.join(map(str, found))
+    made = folder / "MiniDFSCluster.java"
+    subprocess.run([sys.executable, tools / "make_shim.py", jars, made], check=True)
+    sources = [made, *(tools / "src" / name for name in ("Shim.java", *more_sources))]
+    subprocess.run(
+        [java, "-m", "jdk.compiler/com.sun.tools.javac.Main", "-nowarn", "-cp", jars,
+         "-d", folder / "shim", *sources],
+        check=True,
+    )  # fmt: skip
+    opened = [f"--add-opens=java.base/java.{part}=ALL-UNNAMED" for part in ("lang", "net", "util")]
+    return [
+        java, "-Xmx1g", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *opened,
+        f"-Dshim.uri={uri}", f"-Dshim.conf={conf}", f"-Dtest.build.data={folder / 'data'}",
+        f"-Dtest.cache.data={TESTDATA / 'upstream-cli'}",
+        f"-Dlog.file={folder / 'log'}", f"-Dhadoop.log.dir={folder}",
+        "-cp", os.pathsep.join([str(folder / "shim"), str(CLIENT_TOOLS / "cp"), jars]),
+    ]  # fmt: skip
 
 
 def _outcome(reports: Path) -> Outcome:

@@ -29,6 +29,8 @@ from tests.campaigns.bench.report import machine
 
 MODULE: Final = "github.com/colinmarc/hdfs/v2"
 VERSION: Final = "v2.4.0"
+TESTS: Final = {"go": 145, "bats": 92}
+"""What passes at least: tests that a crash keeps from running are not named as failed."""
 DATANODES: Final = 3
 LIMIT_SECONDS: Final = 1200.0
 _TOOLS: Final = {"go": "Go 1.17 or newer", "bats": "Debian's package bats"}
@@ -75,6 +77,11 @@ def of_bats(lines: Iterable[str]) -> Counted:
     return Counted(len(found) - len(failed) - skipped, skipped, failed)
 
 
+def again(first: Counted, second: Counted) -> Counted:
+    """Return the first run with the tests that passed in a second one, of those that failed."""
+    return Counted(first.passed + second.passed, first.skipped, second.failed)
+
+
 @click.command("clients")
 @click.option("--json", "as_object", is_flag=True, help="One JSON object as stdout's last line.")
 @click.option("--directory", type=click.Path(path_type=Path, file_okay=False))
@@ -84,7 +91,8 @@ def of_bats(lines: Iterable[str]) -> Counted:
 def main(*, as_object: bool, directory: Path | None) -> None:
     """Run the Go client's own tests on a local cluster with DataNodes.
 
-    Exit code 0 only if some passed and none failed, in Go and of its command line.
+    Exit code 0 only if all passed, in Go and of its command line, but for two that its authors
+    skip; what failed is run once more.
     """
     screen = Screen.on_stderr_if(as_object)
     began = time.monotonic()
@@ -103,7 +111,7 @@ def main(*, as_object: bool, directory: Path | None) -> None:
             cluster.down()
     except LocalClusterError as error:
         raise click.ClickException(str(error)) from error
-    well = all(each.well for each in suites.values())
+    well = all(each.well and each.passed >= TESTS[name] for name, each in suites.items())
     screen.summary(
         "all passed" if well else "NOT WELL",
         [
@@ -151,11 +159,17 @@ def _play(cluster: Cluster, source: Path, screen: Screen) -> Mapping[str, Counte
         _ran([str(shell), *put], source)
     environment = os.environ | {"HADOOP_CONF_DIR": str(cluster.conf_dir), "HADOOP_FS": str(shell)}
     screen.title("go test ./...")
-    go = _printed(["go", "test", "-json", "-timeout", "900s", "./..."], source, environment)
+    test = ["go", "test", "-json", "-timeout", "900s", "./..."]
+    go = of_go(_printed(test, source, environment))
+    names = {name.partition("/")[0] for name in go.failed if name.startswith("Test")}
+    if names:  # their deadlines are as short as 100 ms, which a busy machine misses
+        screen.title(f"once more: {', '.join(names)}")
+        only = f"^({'|'.join(names)})$"
+        go = again(go, of_go(_printed([*test, "-run", only], source, environment)))
     screen.title("bats cmd/hdfs/test")
     scripts = sorted(map(str, (source / "cmd" / "hdfs" / "test").glob("*.bats")))
     bats = _printed(["bats", "--tap", *scripts], source, environment)
-    return {"go": of_go(go), "bats": of_bats(bats)}
+    return {"go": go, "bats": of_bats(bats)}
 
 
 def _printed(words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> list[str]:

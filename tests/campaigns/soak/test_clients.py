@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.campaigns.soak.clients import Counted, of_bats, of_go
+from tests.campaigns.soak.clients import Counted, again, of_bats, of_go
 
 GO = """\
 {"Action":"start","Package":"hdfs"}
@@ -37,8 +37,24 @@ NOT_OK = "not ok 3 ls -l\n# why\n"
             False,
         ),
         (of_bats(["1..3"]), Counted(0, 0, ()), False),
+        (again(Counted(8, 2, ("TestC",)), Counted(1, 0, ())), Counted(9, 2, ()), True),
+        (
+            again(Counted(8, 2, ("TestC",)), Counted(0, 0, ("TestC",))),
+            Counted(8, 2, ("TestC",)),
+            False,
+        ),
     ],
-    ids=["go", "a test fails", "a package fails", "no go", "bats", "a script fails", "no bats"],
+    ids=[
+        "go",
+        "a test fails",
+        "a package fails",
+        "no go",
+        "bats",
+        "a script fails",
+        "no bats",
+        "passes at last",
+        "fails twice",
+    ],
 )
 def test_a_suite_is_well_only_if_some_pass_and_none_fails(
     counted: Counted, expected: Counted, *, well: bool
