@@ -96,14 +96,14 @@ async def _read_checked(
     if not checksum.chunk_start(read.offset) <= at <= read.offset:
         raise MalformedTransfer(f"bytes from {at} where those from {read.offset} were asked for")
     async for packet in packets:
-        header, data = packet.header, packet.data
+        header, data = packet.header, bytes(packet.data)
         if header.last:
             break
         if header.offset != at or len(packet.sums) != checksum.chunks(len(data)) * checksum.size:
             raise MalformedTransfer(f"a packet at {header.offset} that does not follow {at}")
         if checksum.size:
             verify(data, packet.sums, checksum, at=at, what=f"{what} of {address_of(read.node)}")
-        part = bytes(data[max(0, read.offset - at) : max(0, read.end - at)])
+        part = data[max(0, read.offset - at) : max(0, read.end - at)]
         at = header.end
         if part:
             yield part

@@ -158,9 +158,9 @@ async def _send_packets(
     await peer.send(encode_packet(end, b"", b""), seconds=seconds)
 
 
-async def _read(stretch: Stretch, offset: int, length: int) -> tuple[bytes, bytes]:
+async def _read(stretch: Stretch, offset: int, length: int) -> tuple[bytes | bytearray, bytes]:
     files = stretch.files
-    data = _read_cached(files.block_fd, offset, length)
+    data: bytes | bytearray | None = _read_cached(files.block_fd, offset, length)
     if data is None:
         data = await asyncio.to_thread(files.read, offset, length)
     if stretch.checksum.kind is ChecksumType.NULL:
@@ -171,11 +171,11 @@ async def _read(stretch: Stretch, offset: int, length: int) -> tuple[bytes, byte
     return data, sums
 
 
-def _read_cached(fd: int, offset: int, length: int) -> bytes | None:
+def _read_cached(fd: int, offset: int, length: int) -> bytearray | None:
     """Return bytes that the kernel has in memory; None where a disk would have to be read."""
     buffer = bytearray(length)
     try:
         got = os.preadv(fd, [buffer], offset, os.RWF_NOWAIT)
     except OSError:
         return None  # Not in memory, or a file system without RWF_NOWAIT.
-    return bytes(buffer) if got == length else None
+    return buffer if got == length else None

@@ -41,6 +41,8 @@ BUFFER_BYTES: Final = 64 * 1024 * 1024
 BODY_SECONDS: Final = 60.0
 """For the next bytes of an upload, and in all for what ``LEAST_BYTES`` a second do not explain."""
 LEAST_BYTES: Final = 1024
+_BODY_BYTES: Final = 64 * 1024
+"""Of a body at once: all that has come, six times as much, would be held while it is written."""
 _UPLOAD: Final = replace(DEFAULT_LIMITS, window_packets=16)
 _PERMISSION: Final = 0o644
 _PARAMS: Final = {
@@ -250,7 +252,7 @@ class DataRoutes:
         while True:
             began, slack = loop.time(), count / LEAST_BYTES - waited
             async with asyncio.timeout(self.body_seconds + min(0.0, slack)):
-                data = await request.content.readany()
+                data = await request.content.read(_BODY_BYTES)
             if not data:
                 return
             waited, count = waited + loop.time() - began, count + len(data)

@@ -129,7 +129,7 @@ def checked_message_length(length: int) -> int:
     return length
 
 
-def encode_packet(header: PacketHeader, sums: bytes, data: bytes | memoryview) -> bytes:
+def encode_packet(header: PacketHeader, sums: bytes, data: bytes | bytearray | memoryview) -> bytes:
     """Return a packet's bytes.
 
     Raises:
