@@ -48,6 +48,7 @@ async def test_a_link_that_is_closed_while_its_name_is_looked_up_makes_no_channe
     link = GrpcLink("jn", 1)
     reply = pb.GetJournalStateReply
     question = asyncio.create_task(link.call("GetJournalState", ASKED, reply, 30))
+    await asyncio.sleep(0)  # the lookup is older than the question, which waits for it now
     await until(asked.is_set, "the name is looked up")
     await link.close()
     let_go.set()
