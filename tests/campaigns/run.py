@@ -39,6 +39,7 @@ CAMPAIGNS: Final = {
         "failover": "tests.campaigns.bench.failover:main",
         "journal": "tests.campaigns.bench.journal:main",
         "formats": "tests.campaigns.bench.formats:main",
+        "webhdfs": "tests.campaigns.bench.webhdfs:main",
     },
 }
 
