@@ -46,8 +46,9 @@ FAIL_ON_HADOOP: Final = {"TestHDFSCLI": {593, 629}}
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_a_whole_list_passes(name: str, tmp_path: Path) -> None:
+def test_a_whole_list_passes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     count, own = LISTS[name]
+    monkeypatch.setenv("HADOOP_LOG_DIR", str(tmp_path))
     with open_cluster(tmp_path / "c", datanodes=3, more_keys=KEYS | own) as cluster:
         cluster.up()
         active = cluster.layout.namenodes[cluster.wait_for_active()]

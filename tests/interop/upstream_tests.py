@@ -96,11 +96,12 @@ def run_list(folder: Path, conf: Path, uri: str, name: str, *, seconds: float) -
     ``uri`` is of the active itself: the cases compare it.  Raises as ``run_client``.
     """
     made = folder / "list.jsonl"
+    shutil.copytree(TESTDATA / "upstream-cli", folder / "cases")  # some are written to
     command = [*_java(folder, conf, uri, "CliRun.java"), "org.apache.hadoop.cli.CliRun"]
     with (folder / "console.txt").open("wb") as out:
         subprocess.run(
-            [*command, str(made), name], cwd=folder, stdout=out, stderr=out, timeout=seconds,
-            env=os.environ | {"HADOOP_LOG_DIR": str(folder)}, check=False,
+            [*command, str(made), name],
+            cwd=folder, stdout=out, stderr=out, timeout=seconds, check=False,
         )  # fmt: skip
     lines = made.read_text().splitlines() if made.exists() else []
     return {case["n"]: case["pass"] for case in map(json.loads, lines)}
@@ -124,7 +125,7 @@ def _java(folder: Path, conf: Path, uri: str, *more_sources: str) -> list[str]:
     return [
         java, "-Xmx1g", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *opened,
         f"-Dshim.uri={uri}", f"-Dshim.conf={conf}", f"-Dtest.build.data={folder / 'data'}",
-        f"-Dtest.cache.data={TESTDATA / 'upstream-cli'}",
+        f"-Dtest.cache.data={folder / 'cases'}",
         f"-Dlog.file={folder / 'log'}", f"-Dhadoop.log.dir={folder}",
         "-cp", os.pathsep.join([str(folder / "shim"), str(CLIENT_TOOLS / "cp"), jars]),
     ]  # fmt: skip
