@@ -69,7 +69,7 @@ class Lane(asyncio.Protocol):
         except TimeoutError:
             raise Unavailable(f"not within {CONNECT_SECONDS:g} s") from None
         except OSError as failure:
-            raise Unavailable(failure.strerror or str(failure)) from None
+            raise Unavailable(failure.strerror or repr(failure)) from None
         else:
             ready, lane = lane, None
             return ready

@@ -87,7 +87,7 @@ class ProbedLink:
         except ConnectionRefusedError as failure:
             raise Unavailable("connection refused") from failure
         except OSError as failure:
-            raise Unavailable(failure.strerror or str(failure)) from failure
+            raise Unavailable(failure.strerror or repr(failure)) from failure
 
     def open_write_stream(self) -> WriteStream:
         """Open a stream over the protocol that was found; tools ask before they write."""

@@ -44,6 +44,12 @@ def node(answer: bytes) -> Speak:
     return speak
 
 
+async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """End the connection in the midst of a handshake."""
+    await reader.read(2**14)
+    writer.close()
+
+
 @pytest.mark.parametrize(
     ("answer", "error", "text", "closed"),
     [
@@ -124,6 +130,14 @@ async def test_a_port_where_nothing_listens_is_refused_at_once(tmp_path: Path) -
         pass
     for mode in (Mode.AUTO, Mode.PERMISSIVE):
         with acting_as(files, mode), pytest.raises(Unavailable, match="Connect call failed"):
+            await Lane.open(HOST, port, HELLO, SECONDS)
+
+
+async def test_what_hangs_up_in_the_handshake_is_named(tmp_path: Path) -> None:
+    """Python's own error has no words there."""
+    files = Authority(tmp_path).holder(Role.NAMENODE, "nn1")
+    async with stand_in(hang_up) as port:
+        with acting_as(files, Mode.AUTO), pytest.raises(Unavailable, match="ConnectionResetError"):
             await Lane.open(HOST, port, HELLO, SECONDS)
 
 
