@@ -29,7 +29,7 @@ _PHASES: Final[Mapping[type[requests.Request], str]] = {
 
 
 @cache
-def _debugging() -> bool:
+def debugging() -> bool:
     """Return whether debug logs are on; asked once in a process, as it costs what a batch does."""
     return bool(log.is_enabled_for(_DEBUG))
 
@@ -52,7 +52,7 @@ def narrate(
         if isinstance(answer, BadRequest) and isinstance(request, requests.Journal):
             metrics.CORRUPT.labels(journal_id).inc()
         usual = isinstance(answer, NotAdmitted) and isinstance(request, requests.Heartbeat)
-        if usual and not _debugging():
+        if usual and not debugging():
             return  # a learner's answer to every one of them
         log.warning(
             "journal.refused",
@@ -64,7 +64,7 @@ def narrate(
             **_request_facts(request),
         )
     elif isinstance(request, requests.Journal | requests.Heartbeat):
-        if _debugging():
+        if debugging():
             log.debug(
                 "journal.written", journal=journal_id, request=name, **_request_facts(request)
             )

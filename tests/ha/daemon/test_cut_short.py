@@ -33,8 +33,7 @@ class Page(asyncio.Protocol):
     """Answers whatever comes."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
         self._transport.write(PAGE)

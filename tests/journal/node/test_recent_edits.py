@@ -10,6 +10,7 @@ from journal.core.requests import Format
 from journal.errors import StorageFailed
 from journal.model import JournalId, TxId
 from journal.node import metrics
+from journal.node.owner import decision_log
 from journal.node.owner.edits_cache import EditsCache
 from journal.node.owner.owner import JournalOwner
 from journal.proto import journal_pb2 as pb
@@ -116,6 +117,7 @@ async def test_after_a_restart_memory_is_empty(tmp_path: Path) -> None:
 )
 async def test_edits_whose_write_failed_are_never_served(tmp_path: Path) -> None:
     """HDFS-17710: Hadoop put them into the cache before it wrote them."""
+    decision_log.debugging.cache_clear()  # an earlier test may have asked without debug logs
     files = requests_of.MemoryFiles()
     disk = Disk(tmp_path, files)
     owner = JournalOwner(JournalId(JID), disk, disk.load(), EditsCache(MIB))
