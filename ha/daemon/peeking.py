@@ -101,11 +101,11 @@ class PeekingListener:
         """Accept no more; each connection that lives on belongs to its protocol afterwards."""
         for listener in self._sockets:
             self._loop.remove_reader(listener.fileno())
+        self._close_sockets()  # first: a rest may end while the tasks do, and finds none
         tasks = [one.task for one in self._opening.values() if one.task is not None]
         for connection in tuple(self._opening):
             self._drop(connection)
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._close_sockets()
 
     async def wait_closed(self) -> None:
         """See ``Listener``; there is nothing to wait for."""

@@ -3,9 +3,10 @@
 import asyncio
 import errno
 import socket
+import ssl
 import struct
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -123,6 +124,16 @@ async def test_an_address_that_is_taken_is_named_and_the_others_are_let_go(
         pass
 
 
+def client_hello() -> bytes:
+    """Return the first bytes of a handshake."""
+    out = ssl.MemoryBIO()
+    with suppress(ssl.SSLWantReadError):
+        ssl.create_default_context().wrap_bio(
+            ssl.MemoryBIO(), out, server_hostname="there"
+        ).do_handshake()
+    return out.read()
+
+
 @pytest.mark.parametrize("stopped", [False, True], ids=["goes on", "stops"])
 async def test_without_a_free_descriptor_it_rests_and_takes_who_waits_afterwards(
     authority: Authority, monkeypatch: pytest.MonkeyPatch, *, stopped: bool
@@ -152,6 +163,37 @@ async def test_without_a_free_descriptor_it_rests_and_takes_who_waits_afterwards
                 return
             await loop.sock_sendall(client, b"GET")
             assert await asyncio.wait_for(loop.sock_recv(client, 100), SECONDS) == PAGE
+
+
+async def test_a_rest_that_ends_while_it_is_being_stopped_opens_no_port_again(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bad schedule: a stop waits for a handshake, and the rest is over in the meantime."""
+    files = authority.holder(Role.JOURNALNODE, "jn1")
+    loop = asyncio.get_running_loop()
+    tried = 0
+
+    def accept(_: socket.socket) -> None:
+        nonlocal tried
+        tried += 1
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    def in_handshake() -> bool:
+        return any(one.get_name() == "open a connection" for one in asyncio.all_tasks())
+
+    async with listening(files) as (listener, port):
+        numbers = [one.fileno() for one in listener.sockets]
+        with socket.create_connection((HOST, port)) as slow, socket.socket() as client:
+            slow.sendall(client_hello())
+            await eventually(in_handshake)
+            client.setblocking(False)
+            monkeypatch.setattr("ha.daemon.peeking._REST_SECONDS", 0.0)
+            monkeypatch.setattr(socket.socket, "accept", accept)
+            await loop.sock_connect(client, (HOST, port))
+            while not tried:
+                await asyncio.sleep(0)
+            await listener.stop()
+            assert not any(loop.remove_reader(number) for number in numbers)
 
 
 async def test_who_says_nothing_or_has_gone_is_hung_up_on(
