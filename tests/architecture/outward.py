@@ -33,9 +33,6 @@ AS_GIVEN: Final = "as given:"
 EVENT: Final = re.compile(r"[a-z_]+\.[a-z_.]+")
 LOGGED: Final = re.compile(r"(?:^|[\w:] |')(?!decided\.said)([a-z_]+\.[a-z_.]+)(?=$|')")
 """In a row that shows a line, before its fields; one event is a variable's."""
-UPDATES: Final = frozenset(
-    {"inc", "dec", "set", "set_to_current_time", "observe", "set_function", "time"}
-)
 METRIC: Final = re.compile(r"nnha_\w+")
 EXITS: Final = frozenset({"exit", "_exit", "SystemExit", "ExitWith", "Exit"})
 CODES: Final = frozenset({"ha.console.exit_codes", "ha.daemon.end_code", "ha.daemon.process"})
@@ -70,10 +67,8 @@ def names(log: Iterable[str], counted: Iterable[str]) -> set[str]:
 
 
 def metrics(sources: Iterable[Source]) -> list[str]:
-    """Return each metric with its type and labels, and each place that updates or passes one."""
-    sources = tuple(sources)
-    made = _made(sources, lambda value: isinstance(value, ast.Call) and _metric(value) is not None)
-    return _by_file(sources, lambda name, tree: [*_defined(tree), *sorted(_used(name, tree, made))])
+    """Return each metric with its type and labels."""
+    return _by_file(sources, lambda _, tree: list(_defined(tree)))
 
 
 def exit_codes(sources: Iterable[Source]) -> list[str]:
@@ -93,7 +88,7 @@ def exit_codes(sources: Iterable[Source]) -> list[str]:
 
 
 def fields(sources: Iterable[Source]) -> list[str]:
-    """Return each field of the JSON of pages and commands, and how its value is computed."""
+    """Return the fields of the JSON of pages and commands, by the functions that make it."""
     return _by_file(sources, lambda _, tree: list(_fields(tree)))
 
 
@@ -263,37 +258,6 @@ def _names_of(name: str, tree: ast.Module, made: Made) -> dict[str, tuple[str, s
     return found
 
 
-def _used(name: str, tree: ast.Module, made: Made) -> Iterator[str]:
-    """Yield the updates, and each metric that goes elsewhere, with what it is given to."""
-    names, seen = _names_of(name, tree, made), set[ast.AST]()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Call(func=ast.Attribute(value=owner, attr=update), args=arguments) if (
-                update in UPDATES and (arguments or update != "set")
-            ):
-                if _is_measure(owner, names) or update in ("inc", "dec", "observe"):
-                    seen.update(ast.walk(owner))
-                    yield ast.unparse(node)
-            case ast.Call(func=ast.Attribute(value=owner, attr="labels")) if node not in seen:
-                seen.update(ast.walk(owner))
-                yield ast.unparse(node)
-            case ast.Tuple() | ast.Dict() | ast.Call():
-                given = {child for child in ast.iter_child_nodes(node) if _dotted(child) in names}
-                if given - seen:
-                    seen.update(given)
-                    yield f"given: {ast.unparse(node)}"
-            case ast.Name(ctx=ast.Load()) | ast.Attribute() if node not in seen:
-                if (given_alone := _dotted(node)) in names:
-                    yield f"given: {given_alone}"
-            case _:
-                pass
-
-
-def _is_measure(owner: ast.expr, names: Iterable[str]) -> bool:
-    text = ast.unparse(owner)
-    return any(re.match(rf"{re.escape(one)}\b", text) for one in names) or "labels(" in text
-
-
 def _is_code(value: ast.expr) -> bool:
     match value:
         case ast.Constant(int(number)):
@@ -309,24 +273,20 @@ def _fields(tree: ast.Module) -> Iterator[str]:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.returns is None:
             continue
         if DOCUMENT.search(ast.unparse(node.returns)):
-            for made in ast.walk(node):
-                if isinstance(made, ast.Dict):
-                    yield from (f"{node.name}: {one}" for one in _entries(made))
+            made = [one for one in ast.walk(node) if isinstance(one, ast.Dict)]
+            if names := [name for one in made for name in _names_in(one)]:
+                yield f"{node.name}: {', '.join(names)}"
 
 
-def _entries(made: ast.Dict) -> Iterator[str]:
+def _names_in(made: ast.Dict) -> Iterator[str]:
     for key, value in zip(made.keys, made.values, strict=True):
-        shown = ast.unparse(value)
-        for inner in ast.walk(value):
-            if isinstance(inner, ast.Dict):
-                shown = shown.replace(ast.unparse(inner), "...")
         match key:
             case ast.Constant(str(name)):
-                yield f"{name} = {shown}"
+                yield name
             case None:
-                yield f"**{shown}"
+                yield f"**{ast.unparse(value)}"
             case _:
-                yield f"[{ast.unparse(key)}] = {shown}"
+                yield f"[{ast.unparse(key)}]"
 
 
 def _ends(name: str, tree: ast.Module, codes: Made) -> Iterator[str]:

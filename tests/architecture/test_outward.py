@@ -32,11 +32,6 @@ METRICS = """
 LABELS = ("node",)
 HELD = Gauge("nnha_held", "What is held", LABELS)
 LOST = Counter("nnha_lost", "What is lost", [*LABELS, "why"])
-def f(one):
-    LOST.labels(one, "full").inc(one.size)
-    HELD.labels(one).set_function(one.held)
-    one.seconds.observe(1.5)
-    g(HELD)
 """
 ENDS = """
 from ha.console.exit_codes import DONE
@@ -62,8 +57,6 @@ PLANTED: dict[Callable[..., list[str]], tuple[str, tuple[tuple[str, str], ...]]]
     outward.metrics: (
         METRICS, (
         ("Gauge(", "Counter("), ("nnha_held", "nnha_hold"), ('"node",', '"name",'), ('"why"', ""),
-        ('"full"', '"idle"'), (".inc(one.size)", ".inc()"), (".set_function(one.held)", ""),
-        ("    one.seconds.observe(1.5)\n", ""), ("g(HELD)", "g(LOST)"),
     )),
     outward.exit_codes: (
         ENDS, (
@@ -72,8 +65,8 @@ PLANTED: dict[Callable[..., list[str]], tuple[str, tuple[tuple[str, str], ...]]]
     )),
     outward.fields: (
         FIELDS, (
-        ("one.lag", "one.log"), ('"name"', '"node"'), ("of.name, **of.more()", "of.name"),
-        ('"nodes": [', '"node": ['), (", key: 1", ""), ("of.name", "of.address"),
+        ('"lag"', '"log"'), ('"name"', '"node"'), ("of.name, **of.more()", "of.name"),
+        ('"nodes": [', '"node": ['), (", key: 1", ""),
     )),
 }  # fmt: skip
 
