@@ -207,7 +207,8 @@ RIGHTS: Final[Mapping[str, Mapping[str, Right]]] = {
         "GET /stacks": _may(ADMIN, ZKFC),
         # As ClientProtocol: within the permissions of a user, in whose name the caller may ask.
         "GET /fsck": _may(CLIENT, ADMIN),
-        **_each_page(f"/blocks /block/{{block}} /file {FILES}", _may(OPERATOR, ADMIN)),  # names
+        # Names of files.
+        **_each_page(f"/blocks /block/{{block}} /file {FILES}", _may(OPERATOR, ADMIN)),
         "GET /imagetransfer": _may(NN, CHECKPOINTER, ADMIN),
         "PUT /imagetransfer": _with_audit(NN, CHECKPOINTER),
         "GET /getJournal": _may(NN, JN, CHECKPOINTER, ADMIN),

@@ -10,14 +10,9 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
-from tests import ROOT
+from tests import PACKAGES, ROOT
 
 HEADING: Final = "## Lives"
-PRODUCT: Final = (
-    *("datanode", "deploy", "fencing", "files", "ha", "hadoop", "journal", "namenode_sim"),
-    "spark",
-)
-"""Folders whose content makes a tree."""
 MOST_SEEDS: Final = 5
 """The table names this number of seeds of a row, and counts the others."""
 _ROW: Final = re.compile(
@@ -108,9 +103,9 @@ def tree() -> str | None:
     Returns nothing where the product is changed, or there is no git: no other machine could play
     the same tree.
     """
-    if _git("status", "--porcelain", "--", *PRODUCT) != "":
+    if _git("status", "--porcelain", "--", *PACKAGES) != "":
         return None
-    content = _git("ls-tree", "HEAD", "--", *PRODUCT)
+    content = _git("ls-tree", "HEAD", "--", *PACKAGES)
     return hashlib.sha256(content.encode()).hexdigest()[:12] if content else None
 
 

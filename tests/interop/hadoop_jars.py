@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from deploy.local.cluster.java import find_jars
@@ -74,34 +74,29 @@ def _fetch(jar: Path, wanted: str, maven: str | None) -> None:
     if maven is None:
         raise JarsMissing(f"{jar} is not there, and there is no mvn to fetch it. {ADVICE}")
     jar.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=jar.parent, prefix="fetching-") as scratch:
-        command = [
-            maven,
-            "--quiet",
-            "--batch-mode",
-            "dependency:copy",
-            f"-Dartifact={wanted}",
-            f"-DoutputDirectory={scratch}",
-        ]
-        try:
-            done = subprocess.run(
-                command,
-                cwd=scratch,
-                capture_output=True,
-                text=True,
-                timeout=FETCH_SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise JarsMissing(
-                f"Maven did not deliver {wanted} within {FETCH_SECONDS:.0f} s"
-            ) from None
-        fetched = Path(scratch) / jar.name
-        if done.returncode != 0 or not fetched.is_file():
-            lines = (done.stdout + done.stderr).strip().splitlines() or ["(no output)"]
-            raise JarsMissing(f"Maven could not fetch {wanted}: {lines[0]}")
+    with tempfile.TemporaryDirectory(dir=jar.parent, prefix="fetching-") as name:
+        scratch = Path(name)
+        run_maven([maven, "dependency:copy", f"-Dartifact={wanted}"], scratch, wanted)
+        fetched = scratch / jar.name
+        if not fetched.is_file():
+            raise JarsMissing(f"Maven fetched {wanted}, and there is no {jar.name}")
         # Whole, then named: a jar cut short would fail much later, inside the JVM.
         fetched.replace(jar)
+
+
+def run_maven(command: Sequence[str], into: Path, wanted: str) -> None:
+    """Have Maven copy jars into a folder.  Raises JarsMissing with what it says."""
+    options = ("--quiet", "--batch-mode", f"-DoutputDirectory={into}")
+    try:
+        done = subprocess.run(
+            [*command, *options], cwd=into, capture_output=True, text=True,
+            timeout=FETCH_SECONDS, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise JarsMissing(f"Maven did not deliver {wanted} within {FETCH_SECONDS:.0f} s") from None
+    if done.returncode != 0:
+        lines = (done.stdout + done.stderr).strip().splitlines() or ["(no output)"]
+        raise JarsMissing(f"Maven could not fetch {wanted}: {lines[0]}")
 
 
 def main() -> int:

@@ -2,11 +2,10 @@
 
 import os
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.interop.hadoop_jars import FETCH_SECONDS, JarsMissing, cache_directory
+from tests.interop.hadoop_jars import JarsMissing, cache_directory, run_maven
 
 
 def libraries(name: str) -> Path:
@@ -23,24 +22,18 @@ def fetched(name: str, pom: str, marker: str) -> Path:
     folder = libraries(name)
     if any(folder.glob(marker)):
         return folder
-    if os.environ.get("NNHA_INTEROP") != "1" or shutil.which("mvn") is None:
+    maven = shutil.which("mvn")
+    if os.environ.get("NNHA_INTEROP") != "1" or maven is None:
         raise JarsMissing(
             f"no {marker} is in {folder}; with NNHA_INTEROP=1, and mvn on PATH, Maven fetches it"
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix="fetching-") as scratch:
-        project = Path(scratch)
-        (project / "pom.xml").write_text(pom)
-        command = [
-            *("mvn", "-q", "-B", "dependency:copy-dependencies"),
-            f"-DoutputDirectory={project / 'jars'}",
-        ]
-        done = subprocess.run(
-            command, cwd=project, capture_output=True, text=True, timeout=FETCH_SECONDS, check=False
-        )
-        if done.returncode:
-            raise JarsMissing(f"Maven did not fetch {name}: {(done.stdout + done.stderr)[-2000:]}")
+        project, jars = Path(scratch) / "pom.xml", Path(scratch) / "jars"
+        project.write_text(pom)
+        jars.mkdir()
+        run_maven([maven, "-f", str(project), "dependency:copy-dependencies"], jars, name)
         # Whole, then named: another run may look at the same time.
         shutil.rmtree(folder, ignore_errors=True)
-        (project / "jars").rename(folder)
+        jars.rename(folder)
     return folder

@@ -153,8 +153,14 @@ def _grown(side: Side, local: Path, at_once: int) -> dict[tuple[str, str], float
 
 
 def _together(commands: Sequence[Sequence[str]]) -> None:
-    running = [subprocess.Popen(one, stderr=subprocess.PIPE, text=True) for one in commands]
-    ended = [(one.communicate(timeout=_TRANSFER_SECONDS)[1], one.returncode) for one in running]
+    with ExitStack() as all_ended:
+        running = []
+        for command in commands:
+            one = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+            all_ended.enter_context(one)
+            all_ended.callback(one.kill)  # before it is waited for, where another one hangs
+            running.append(one)
+        ended = [(one.communicate(timeout=_TRANSFER_SECONDS)[1], one.returncode) for one in running]
     failed = [said for said, code in ended if code]
     if failed:
         raise LocalClusterError(f"{len(failed)} of {len(ended)} transfers failed: {failed[0]}")

@@ -9,6 +9,7 @@ and started anew, and each row is read.
 import contextlib
 import json
 import os
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -29,7 +30,7 @@ from deploy.local.demo.screen import Screen
 from deploy.local.workload.java_client import GATEWAY_FLAGS, gateway_of
 from deploy.local.workload.trial import other, settle
 from tests.campaigns.bench.report import machine
-from tests.campaigns.soak.hbase_rows import BATCH, Found, Rows, in_background, parts
+from tests.campaigns.soak.hbase_rows import BATCH, Found, Rows, parts
 from tests.interop import maven
 from tests.interop.hadoop_jars import JarsMissing
 
@@ -241,7 +242,8 @@ def _play_part(hbase: HBase, played: Played, number: int, part: range) -> None:
     """Strike while the rows of a part are put: a third of them first, then the others."""
     table, cluster = played.rows, hbase.cluster
     enough = len(table.acknowledged) + max(BATCH, len(part) // 3)
-    putting = in_background(lambda: table.put(TABLE, part))
+    putting = threading.Thread(target=table.put, args=(TABLE, part), name="rows")
+    putting.start()
     wait_until(
         lambda: len(table.acknowledged) >= enough or not putting.is_alive(),
         what="rows to be put",

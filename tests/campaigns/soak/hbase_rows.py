@@ -3,7 +3,7 @@
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
@@ -159,12 +159,6 @@ class Rows:
 
     def _name(self, table: str) -> Any:  # noqa: ANN401 - py4j has no types
         return self._hbase.TableName.valueOf(table)
-
-
-def in_background(work: Callable[[], None]) -> threading.Thread:
-    thread = threading.Thread(target=work, name="rows")
-    thread.start()
-    return thread
 
 
 def parts(rows: int, count: int) -> Sequence[range]:
