@@ -1,220 +1,216 @@
-"""Coming back into a segment, by itself: each answer of the node, and the watch for it."""
+"""Coming back into a segment: each answer of a node over a link in memory, and the watch for it."""
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TypeVar
 
 import pytest
+from google.protobuf.message import Message
 
-from journal.errors import Fenced, JournalError, OutOfSync, QuorumLost, StorageFailed, Unavailable
+from journal.errors import Fenced, JournalError, OutOfSync, StorageFailed, Unavailable
+from journal.links.link import WriteStream
+from journal.links.remote_node import JournalAddress, RemoteNode
 from journal.links.settings import WriterSettings
-from journal.model import Segment, TxId
+from journal.model import LAYOUT_VERSION, Epoch, JournalId, TxId
 from journal.proto import journal_pb2 as pb
 from journal.writer.rejoin import Reconnection, rejoin, reopen, serving
-from journal.writer.window import SegmentEnd
+from journal.writer.window import SegmentEnd, Window
+from tests.journal.core.requests_of import NAMESPACE
+from tests.journal.writer.test_window import A, B, C, ack, opened, write
 
+M = TypeVar("M", bound=Message)
 LAST = TxId(9)
-MARK = SegmentEnd(TxId(1), LAST, b"d" * 32, -65)
+"""Of the window; a node that is up to date asks for the next one."""
+KEPT_FROM = TxId(5)
+DOWN = Unavailable("down")
 SECONDS = 30.0
 
 
-class Window:
-    """One whose open segment begins at 1, and that keeps the edits from 5 on."""
+class Answers:
+    """A link whose node gives these answers in turn; an error among them is raised."""
 
-    segment_first: TxId | None = TxId(1)
-    layout_version = -65
-    next = TxId(LAST + 1)
-
-    def covers(self, txid: TxId) -> bool:
-        return 5 <= txid <= self.next
-
-    lost: Exception | None = None
-
-    async def committed_mark(self) -> SegmentEnd:
-        if self.lost is not None:
-            raise self.lost
-        return MARK
-
-
-class Node:
-    """Says how far it has come, or an error, and fetches what it is given the place of."""
-
-    learner: str | None = None
-
-    def __init__(self, *says: int | Exception) -> None:
-        self._says = list(says)
+    def __init__(self, *answers: Message | Exception) -> None:
+        self.left = list(answers)
+        self.asked: list[tuple[str, Message]] = []
         self.reconnects: Exception | None = None
-        self.fetched: list[tuple[int, Sequence[str]]] = []
+        self.back = asyncio.Event()
+        """The connection is made again."""
+        self.back.set()
+        self.waited_for = 0
 
-    async def resume_segment(self, *_: object) -> TxId:
-        said = self._says.pop(0)
-        if isinstance(said, Exception):
-            raise said
-        return TxId(said)
+    async def call(
+        self, method: str, request: Message, reply: type[M], timeout_seconds: float
+    ) -> M:
+        self.asked.append((method, request))
+        answer = self.left.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        assert isinstance(answer, reply)
+        return answer
+
+    def open_write_stream(self) -> WriteStream:
+        raise NotImplementedError
 
     async def wait_until_reconnected(self) -> None:
+        self.waited_for += 1
+        await self.back.wait()
         if self.reconnects is not None:
             raise self.reconnects
 
-    async def catch_up(
-        self,
-        _info: object,
-        segment: Segment,
-        _layout: int,
-        urls: Sequence[str],
-        _seconds: float,
-    ) -> TxId:
-        self.fetched.append((segment.last, urls))
-        return TxId(segment.last + 1)
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+    @property
+    def fetched(self) -> list[tuple[int, list[str]]]:
+        """The last edits that the node was to fetch, and from where."""
+        found = (request for _, request in self.asked if isinstance(request, pb.CatchUpRequest))
+        return [(one.segment.last_txid, list(one.source_urls)) for one in found]
 
 
-async def came_back(node: Node, window: Window | None = None) -> TxId:
+def goes_on_at(txid: int, learner: str = "") -> pb.ResumeSegmentReply:
+    return pb.ResumeSegmentReply(next_txid=txid, is_learner=bool(learner), incarnation=learner)
+
+
+def node(link: Answers, host: str = "there") -> RemoteNode:
+    return RemoteNode(host, 1, JournalAddress(JournalId("ns1"), "ns1", link=lambda *_: link))
+
+
+def window() -> Window:
+    """Return one whose segment begins at 1, and that keeps the edits from 5 on."""
+    made = opened(limit_bytes=120)
+    for count in (4, 3, 2):
+        write(made, count)
+        for one in (A, B, C):
+            ack(made, one, made.next - 1)
+    assert [made.covers(TxId(txid)) for txid in (KEPT_FROM - 1, KEPT_FROM)] == [False, True]
+    assert made.next == LAST + 1
+    return made
+
+
+async def came_back(link: Answers, of: Window | None = None) -> TxId:
     async def sources(mark: SegmentEnd) -> Sequence[str]:
-        assert mark is MARK
-        return ["http://there"]
+        return [f"http://there/{mark.last}"]
 
-    there = cast(Any, node), cast(Any, window or Window())
-    return await rejoin(*there, pb.RequestInfo, sources, WriterSettings())
+    return await rejoin(node(link), of or window(), pb.RequestInfo, sources, WriterSettings())
 
 
-@pytest.mark.parametrize("said", [3, StorageFailed("its copy is damaged")])
-async def test_what_a_node_lacks_or_has_damaged_it_fetches(said: int | Exception) -> None:
-    node = Node(said)
-    assert await came_back(node) == LAST + 1
-    assert node.fetched == [(LAST, ["http://there"])]
+@pytest.mark.parametrize("said", [goes_on_at(3), StorageFailed("its copy is damaged")])
+async def test_what_a_node_lacks_or_has_damaged_it_fetches(said: Message | Exception) -> None:
+    link = Answers(said, goes_on_at(LAST + 1))
+    assert await came_back(link) == LAST + 1
+    assert link.fetched == [(LAST, [f"http://there/{LAST}"])]
 
 
 async def test_a_node_that_lacks_what_the_window_has_fetches_nothing() -> None:
-    node = Node(7)
-    assert await came_back(node) == 7
-    assert node.fetched == []
+    link = Answers(goes_on_at(7))
+    assert await came_back(link) == 7
+    assert link.fetched == []
 
 
-@pytest.mark.parametrize(
-    "said", [Unavailable("down"), Fenced("newer", promised=cast(Any, 7)), KeyError("a fault")]
-)
+@pytest.mark.parametrize("said", [DOWN, Fenced("newer", promised=Epoch(7)), KeyError("a fault")])
 async def test_any_other_answer_is_no_damage(said: Exception) -> None:
-    node = Node(said)
+    link = Answers(said)
     with pytest.raises(type(said)):
-        await came_back(node)
-    assert node.fetched == []
+        await came_back(link)
+    assert link.fetched == []
 
 
 async def test_without_a_quorum_there_is_nothing_to_catch_up_with() -> None:
-    """A lost quorum is the writer's end, and no word of the node; any other error is a fault."""
-    for lost, shown in (
-        (QuorumLost("too few", failures={}), "nothing to catch up with: too few"),
-        (KeyError("a fault"), "a fault"),
-    ):
-        window = Window()
-        window.lost = lost
-        with pytest.raises((Unavailable, KeyError), match=shown):
-            await came_back(Node(3), window)
-
-
-DOWN = Unavailable("down")
+    """A lost quorum is the writer's end, and no word of the node."""
+    lost = window()
+    written = write(lost)
+    back = asyncio.create_task(came_back(Answers(goes_on_at(3)), lost))
+    await asyncio.sleep(0)
+    for one in (A, B):
+        lost.failed(one, DOWN)
+    with pytest.raises(Unavailable, match="nothing to catch up with: "):
+        await back
+    assert isinstance(written.exception(), JournalError)
 
 
 @pytest.mark.parametrize(
-    ("says", "reconnects", "raised", "text"),
+    ("answers", "reconnects", "raised", "text"),
     [
-        ([7], None, None, ""),
-        ([DOWN, 7], None, None, ""),
+        ([goes_on_at(7)], None, None, ""),
+        ([DOWN, goes_on_at(7)], None, None, ""),
         ([DOWN, DOWN], None, Unavailable, "down"),
         ([DOWN], TimeoutError(), Unavailable, "down"),
         ([DOWN], KeyError("a fault"), KeyError, "a fault"),
-        ([KeyError("a fault"), 7], None, KeyError, "a fault"),
-        ([6], None, OutOfSync, "it came back, and goes on at 6; 7 comes next"),
+        ([KeyError("a fault"), goes_on_at(7)], None, KeyError, "a fault"),
+        ([goes_on_at(6)], None, OutOfSync, "it came back, and goes on at 6; 7 comes next"),
+        ([goes_on_at(7, "z")], None, OutOfSync, "it came back as another one"),
     ],
-    ids=["here", "back", "down again", "away", "a fault in the wait", "a fault", "behind"],
+    ids=["here", "back", "down again", "away", "a fault in the wait", "a fault", "behind", "wiped"],
 )
 async def test_a_node_that_may_have_restarted_opens_the_segment_again(
-    says: list[int | Exception],
+    answers: list[Message | Exception],
     reconnects: Exception | None,
     raised: type[Exception] | None,
     text: str,
 ) -> None:
-    async def again(learner: str | None = None) -> None:
-        node = Node(*says)
-        node.reconnects = reconnects
-        await reopen(
-            cast(Any, node), TxId(1), TxId(7), -65, pb.RequestInfo, WriterSettings(),
-            learner=learner,
-        )  # fmt: skip
-
+    link = Answers(*answers)
+    link.reconnects = reconnects
+    again = reopen(
+        node(link), TxId(1), TxId(7), LAYOUT_VERSION, pb.RequestInfo, WriterSettings(),
+        learner=None,
+    )  # fmt: skip
     if raised is None:
-        await again()
-        with pytest.raises(OutOfSync, match="it came back as another one"):
-            await again("which was a learner")
+        await again
+        assert link.left == []
     else:
         with pytest.raises(raised, match=text):
-            await again()
+            await again
 
 
 async def test_only_those_that_answer_serve_a_segment() -> None:
-    class Holder:
-        def __init__(self, says: int | Exception) -> None:
-            self._says = says
+    def state(port: int) -> pb.GetJournalStateReply:
+        return pb.GetJournalStateReply(http_port=port)
 
-        async def journal_state(self, _seconds: float) -> pb.GetJournalStateReply:
-            if isinstance(self._says, Exception):
-                raise self._says
-            return pb.GetJournalStateReply(http_port=self._says)
+    async def found(*answers: Message | Exception) -> list[str]:
+        nodes = [node(Answers(one), f"h{at}") for at, one in enumerate(answers)]
+        urls = await serving(nodes, TxId(1), NAMESPACE, SECONDS)
+        return [url.partition("/getJournal")[0] for url in urls]
 
-        def segment_url(self, port: int, first: TxId, _: object, *, in_progress: bool) -> str:
-            return f"{port}/{first}/{in_progress}"
-
-    async def found(*says: int | Exception) -> list[str]:
-        holders = cast(Any, [Holder(one) for one in says])
-        return await serving(holders, TxId(1), cast(Any, None), SECONDS)
-
-    assert await found(1, Unavailable("down"), 3) == ["1/1/True", "3/1/True"]
+    assert await found(state(1), DOWN, state(3)) == ["http://h0:1", "http://h2:3"]
     with pytest.raises(KeyError):
-        await found(1, KeyError("a fault"))
+        await found(state(1), KeyError("a fault"))
 
 
 async def test_a_node_ahead_of_the_writer_and_a_closed_segment_are_refused() -> None:
-    with pytest.raises(OutOfSync, match="it expects 11, but 10 was not written yet"):
-        await came_back(Node(11))
-    closed = Window()
-    closed.segment_first = None
+    for answers in ((11,), (3, 11)):  # at once, and behind what it was to fetch
+        with pytest.raises(OutOfSync, match="it expects 11, but 10 was not written yet"):
+            await came_back(Answers(*map(goes_on_at, answers)))
+    closed = window()
+    closed.finish()
     with pytest.raises(OutOfSync, match="no segment is open"):
-        await came_back(Node(7), closed)
-
-
-class Away:
-    """A node whose connection is made again when that is said."""
-
-    def __init__(self) -> None:
-        self.back = asyncio.Event()
-        self.failure: JournalError | None = None
-        self.asked = 0
-
-    async def wait_until_reconnected(self) -> None:
-        self.asked += 1
-        await self.back.wait()
-        if self.failure is not None:
-            raise self.failure
+        await came_back(Answers(), closed)
 
 
 async def test_a_node_that_is_back_is_reported_once_and_not_if_that_is_forgotten() -> None:
-    away, reported = Away(), list[int]()
-    watch = Reconnection(cast(Any, away), lambda: reported.append(1))
+    link, reported = Answers(), list[int]()
+    link.back.clear()
+    watch = Reconnection(node(link), lambda: reported.append(1))
     watch.forget()  # nothing is watched
     watch.watch()
     watch.watch()
-    await asyncio.sleep(0)
-    assert away.asked == 1
+    await turns()
+    assert link.waited_for == 1
     before = asyncio.all_tasks()
     watch.forget()
-    for _ in range(3):
-        await asyncio.sleep(0)
+    await turns()
     assert len(asyncio.all_tasks()) == len(before) - 1
     assert reported == []
-    for failure, times in ((Unavailable("gone"), 0), (None, 1)):
-        away.back, away.failure = asyncio.Event(), failure
+    for failure, times in ((DOWN, 0), (None, 1)):
+        link.reconnects = failure
+        link.back.clear()
         watch.watch()
-        away.back.set()
-        for _ in range(3):
-            await asyncio.sleep(0)
+        await turns()
+        link.back.set()
+        await turns()
         assert reported == [1] * times
+
+
+async def turns() -> None:
+    """Let what is due run."""
+    for _ in range(3):
+        await asyncio.sleep(0)
