@@ -50,7 +50,6 @@ class _Place:
 
     address: HostPort
     opening: asyncio.Task[RpcConnection] | None = None
-    found: str = "was not asked"
 
 
 @dataclass(slots=True)
@@ -122,6 +121,7 @@ class Namenodes:
         loop, patience = asyncio.get_running_loop(), seconds or self.limits.total_seconds
         until = loop.time() + patience
         number, tries = next(self._numbers), Tries()
+        found = dict[HostPort, str]()
         while not self._closed:
             at = self.current
             place = self._places[at]
@@ -140,7 +140,9 @@ class Namenodes:
                 failure = failure_of(problem)
                 if isinstance(failure, Refused):
                     raise failure from problem
-                place.found = f"{problem}".partition("\n")[0]
+                # An attempt that the end of our time cuts off knows less than those before it.
+                if loop.time() < until or place.address not in found:
+                    found[place.address] = f"{problem}".partition("\n")[0]
             step = again(failure, tries, namenodes=len(self._places), chance=random.random())
             tries = step.tries
             if step.move and self.current == at:  # else another call has moved already
@@ -148,7 +150,8 @@ class Namenodes:
             if loop.time() + step.seconds >= until:
                 break
             await asyncio.sleep(step.seconds)
-        raise self._without_result(method, tries, patience)
+        seen = "; ".join(f"{one}: {found.get(one, 'was not asked')}" for one in self.addresses)
+        raise _without_result(method, tries, patience, seen)
 
     async def ask(self, response: type[M], *, seconds: float | None = None, **fields: object) -> M:
         """Make the call that ``response`` answers, with these fields of its request.
@@ -186,17 +189,17 @@ class Namenodes:
                 raise ConnectFailed("this client was closed") from None
             raise
 
-    def _without_result(self, method: str, tries: Tries, patience: float) -> FilesError:
-        found = "; ".join(f"{place.address}: {place.found}" for place in self._places)
-        if tries.unanswered:
-            return OutcomeUnknown(
-                f"{method} was sent, and no answer came within {patience:g} s: it may have been "
-                f"carried out ({found}). → Look whether it was before you repeat it."
-            )
-        return Unreachable(
-            f"{method} was not carried out: no NameNode was active within {patience:g} s "
-            f"({found}). → nnha status shows why."
+
+def _without_result(method: str, tries: Tries, patience: float, found: str) -> FilesError:
+    if tries.unanswered:
+        return OutcomeUnknown(
+            f"{method} was sent, and no answer came within {patience:g} s: it may have been "
+            f"carried out ({found}). → Look whether it was before you repeat it."
         )
+    return Unreachable(
+        f"{method} was not carried out: no NameNode was active within {patience:g} s "
+        f"({found}). → nnha status shows why."
+    )
 
 
 def _is_of_no_use(opening: "asyncio.Task[RpcConnection]") -> bool:

@@ -94,6 +94,9 @@ async def test_a_full_report_names_no_replica_whose_deletion_waits(
     active.lease = 7
     await seen(lambda: len(active.reports) > 0)
     assert [one.numberOfBlocks for one in active.reports[0].reports] == [1]
+    # The next heartbeat shows that the actor has had its answer to the report.
+    answered = len(active.heartbeats)
+    await seen(lambda: len(active.heartbeats) > answered)
     running.cancel()
     with suppress(asyncio.CancelledError):
         await running

@@ -1,6 +1,7 @@
 """DataNodes that fail while a file is written or read, and lost answers of the NameNode."""
 
 import asyncio
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -276,4 +277,7 @@ async def test_a_datanode_that_takes_nothing_is_asked_once_for_each_block(tmp_pa
         await put(made.client, "/f", DATA)
         assert made.asked.count("abandonBlock") == 3
         assert made.asked.count("addBlock") == 6
-        assert len(made.blocks()) == 6
+        # The NameNode may already have had a third replica made of a block.
+        replicas = Counter(path.name for path in made.blocks())
+        assert len(replicas) == 3
+        assert min(replicas.values()) >= 2

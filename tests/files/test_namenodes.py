@@ -167,7 +167,24 @@ async def test_without_an_active_it_ends_in_time_and_says_what_each_said() -> No
     async with pair() as (_, active, client):
         active.active = False
         with pytest.raises(Unreachable, match=f"{active.address}: .*StandbyException.*nnha status"):
-            await client.call("mkdirs", mkdirs("/a"), pb.MkdirsResponseProto, seconds=0.5)
+            await client.call("mkdirs", mkdirs("/a"), pb.MkdirsResponseProto, seconds=2)
+
+
+async def test_what_an_attempt_found_is_said_though_a_later_one_is_cut_off() -> None:
+    never = asyncio.Event()
+    async with pair() as (_, active, client):
+
+        async def once_later(handle: Handle, of: Call, request: Message) -> Message:
+            if len(active.asked) == 1:
+                raise RemoteFault(RETRIABLE, "in safe mode")
+            await never.wait()
+            return await handle(of, request)
+
+        active.meddle = once_later
+        with pytest.raises(OutcomeUnknown, match=f"{active.address}: .*in safe mode"):
+            await client.call("mkdirs", mkdirs("/a"), pb.MkdirsResponseProto, seconds=3)
+        assert len(active.asked) > 1
+        never.set()
 
 
 async def test_an_active_that_stands_still_leaves_the_outcome_open() -> None:

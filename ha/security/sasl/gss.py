@@ -123,13 +123,14 @@ class _Handle:
     """One object of the library, which is released with it."""
 
     def __init__(self, release: str) -> None:
+        """Note the function that releases the object.  Raises GssError without the library."""
         self.it = _p()
-        self._release = release
+        self._release = getattr(library(), f"gss_{release}")
 
     def __del__(self) -> None:
         if self.it.value:
             # None is for the output of delete_sec_context; the others do not look at it.
-            getattr(library(), f"gss_{self._release}")(byref(_u32()), byref(self.it), None)
+            self._release(byref(_u32()), byref(self.it), None)
 
 
 def _name_of(principal: str) -> _Handle:

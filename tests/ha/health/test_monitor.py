@@ -1,6 +1,7 @@
 """The monitor against a toy NameNode on a real RPC server."""
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -193,7 +194,8 @@ async def test_a_frozen_namenode_is_found_by_the_deadline() -> None:
 
         namenode.monitor_health = hang  # type: ignore[method-assign] # a frozen process
         await until(lambda: monitor.state.health is Health.NOT_RESPONDING, "not responding")
-        assert "monitorHealth" in monitor.state.reason
+        # On a busy machine the last of several late probes may not even have connected.
+        assert re.search(r"no (answer|connection) to .* within 0\.3 s", monitor.state.reason)
         frozen.set()
 
 

@@ -211,7 +211,7 @@ async def test_our_own_client_needs_the_secret(scene: Scene) -> None:
 async def test_our_own_client_gives_a_token_to_no_server_without_any(scene: Scene) -> None:
     server = RpcServer([scene.served.face.protocol()])
     port = await server.start("127.0.0.1", 0)
-    limits = CallLimits(connect_seconds=0.2, attempt_seconds=0.3, total_seconds=0.4)
+    limits = CallLimits(connect_seconds=2, attempt_seconds=2, total_seconds=2)
     places = [HostPort("127.0.0.1", port)]
     try:
         async with Namenodes(places, token=held(scene.token), limits=limits) as namenodes:
