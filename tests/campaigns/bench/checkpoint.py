@@ -2,7 +2,8 @@
 
 Images and edits are generated (checkpoint_images, checkpoint_edits).  Every merge runs in a new
 process; its CPU seconds are those of the whole process tree.  Up to 5 million inodes the two
-results are compared, and a row holds only if they are the same.
+results are compared, and a row holds only if they are the same.  Of larger ones a sample is held
+against the replay of the edits; above 20 million inodes the single process has too little memory.
 """
 
 import os
@@ -20,9 +21,11 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from journal.model import TxId
+from tests.campaigns.bench import checkpoint_sample
 from tests.campaigns.bench.checkpoint_rates import rate_rows
 from tests.campaigns.bench.checkpoint_run import SINGLE, SPARK, Run, run
 from tests.campaigns.bench.checkpoint_same import content_of
+from tests.campaigns.bench.checkpoint_sample import Sampled
 from tests.campaigns.bench.report import Row, publish, unmeasured
 from tests.worlds.large.edits import edits_on, write_segments
 from tests.worlds.large.images import LAST_TXID, how_many, write_big_image
@@ -37,6 +40,7 @@ MANY_OPS_ON: Final = 5_000_000
 COMPARED_UP_TO: Final = 5_000_000
 BREAK_EVEN: Final = 5_000_000
 LARGE: Final = 20_000_000
+LARGEST: Final = 100_000_000
 _SEGMENTS: Final = 4
 _DISK_PER_INODE: Final = 400
 """Bytes: the image, two results and the parts of one of them."""
@@ -49,6 +53,7 @@ class Figures:
     single: dict[tuple[int, int], Run] = field(default_factory=dict)
     spark: dict[tuple[int, int], Run] = field(default_factory=dict)
     differences: dict[tuple[int, int], list[str]] = field(default_factory=dict)
+    sampled: dict[tuple[int, int], Sampled] = field(default_factory=dict)
     touched: dict[tuple[int, int], int] = field(default_factory=dict)
     rates: list[Row] = field(default_factory=list)
     hadoop: "dict[tuple[int, int], HadoopRun]" = field(default_factory=dict)
@@ -91,7 +96,14 @@ def measure(inputs: Inputs, inodes: int, ops: int, figures: Figures) -> None:
     _say(f"{inodes:,} inodes, {ops:,} edits: Spark")
     figures.spark[key] = run(SPARK, inputs.image, inputs.edits[ops], out / "spark")
     _say(figures.spark[key].told())
-    if ops != MANY_OPS:
+    if inodes > COMPARED_UP_TO:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+            figures.sampled[key] = process.submit(
+                checkpoint_sample.compare, figures.spark[key].image, inputs.edits[ops],
+                Shape(inodes), ops, out / "sample",
+            ).result()  # fmt: skip
+        _say(str(figures.sampled[key]))
+    if ops != MANY_OPS and inodes <= LARGE:
         _say(f"{inodes:,} inodes, {ops:,} edits: one process")
         figures.single[key] = run(SINGLE, inputs.image, inputs.edits[ops], out / "single")
         _say(figures.single[key].told())
@@ -115,6 +127,8 @@ def merge_rows(figures: Figures) -> Iterator[Row]:
         }
         same = told[None if differences is None else not differences]
         holds = None if differences is None else not differences
+        if (sampled := figures.sampled.get(key)) is not None:
+            holds, same = not sampled.wrong, str(sampled)
         if spark.single_process_because is not None:
             holds, same = False, f"not divided: {spark.single_process_because}"
         name = f"{inodes:,} inodes, {ops:,} edits"
@@ -171,6 +185,27 @@ def memory_rows(figures: Figures, ops: int) -> Iterator[Row]:
                   0.9 <= ratio <= 1.1, f"{small.driver_bytes / 1e6:,.0f} MB at 5 M; the same edits "
                   f"touch {more:,} more inodes at 20 M")  # fmt: skip
     yield _touched_row(figures, small, ops)
+
+
+def largest_rows(figures: Figures, ops: int) -> Iterator[Row]:
+    """Yield what grows from 20 to 100 million inodes: time in proportion, memory hardly."""
+    small, large, largest = (
+        figures.spark.get((inodes, ops)) for inodes in (MANY_OPS_ON, LARGE, LARGEST)
+    )
+    if largest is None:
+        return
+    megabytes, name = largest.driver_bytes / 1e6, "driver's peak memory, 100 M inodes"
+    yield Row(name, megabytes, "MB", "<= 350", megabytes <= 350, largest.told())
+    if large is None or small is None:
+        yield unmeasured("time and memory, 20 M to 100 M", "x", "<= 1.1", "it needs 5m and 20m")
+        return
+    ratio = largest.driver_bytes / large.driver_bytes
+    yield Row("driver's peak memory, 100 M over 20 M", ratio, "x", "<= 1.15", ratio <= 1.15,
+              f"{large.driver_bytes / 1e6:,.0f} MB at 20 M")  # fmt: skip
+    before = (large.seconds - small.seconds) / (LARGE - MANY_OPS_ON)
+    slope = (largest.seconds - large.seconds) / (LARGEST - LARGE)
+    yield Row("time an inode, 20 M to 100 M over 5 M to 20 M", slope / before, "x", "<= 1.1",
+              slope <= 1.1 * before, f"{1e6 * slope:.2f} and {1e6 * before:.2f} us")  # fmt: skip
 
 
 def _touched_row(figures: Figures, small: Run | None, ops: int) -> Row:
@@ -265,6 +300,7 @@ def main(*, sizes: str, ops: str, charts: Path | None, folder: Path | None, as_j
             raise click.UsageError(f"{room} has {free / 1e9:.1f} GB; {needed / 1e9:.1f} are needed")
         figures = figures_of(counts, many, Path(room))
     rows = [*merge_rows(figures), *slope_rows(figures, many), *memory_rows(figures, many)]
+    rows += largest_rows(figures, many)
     rows += [*figures.rates, hadoop_row(figures)]
     if charts is not None:
         from tests.campaigns.bench.checkpoint_charts import draw

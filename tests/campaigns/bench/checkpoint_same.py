@@ -5,7 +5,7 @@ hashed with its string numbers replaced by the strings themselves, and the hashe
 order counts, and nothing else is left out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -83,6 +83,51 @@ def content_of(path: Path) -> Content:
         open_files=frozenset((each.inodeId, each.fullPath) for each in parsed),
         small=tuple(small),
     )
+
+
+def spelled(path: Path, wanted: Container[int] | None = None) -> dict[int, str]:
+    """Return what an image says of these inodes, or of all, without numbers of strings."""
+    found = dict[int, str]()
+    with path.open("rb") as file, ImageSections(file).open("STRING_TABLE") as messages:
+        strings = read_strings(messages, {})
+    for raw, number in _with_numbers(path, "INODE", at=2, wanted=wanted, headers=1):
+        found[number] = _spelled(pb.INode.FromString(raw), strings)
+    return found
+
+
+def children(path: Path, wanted: Container[int] | None = None) -> dict[int, set[int]]:
+    """Return the ids of what is in these directories of an image, or in all."""
+    entry = pb.DirEntry
+    return {
+        number: set(entry.FromString(raw).children)
+        for raw, number in _with_numbers(path, "INODE_DIR", at=0, wanted=wanted)
+    }
+
+
+def _with_numbers(
+    path: Path, name: str, *, at: int, wanted: Container[int] | None, headers: int = 0
+) -> Iterator[tuple[bytes, int]]:
+    """Yield the messages behind a section's headers, by the number whose field begins at ``at``."""
+    with path.open("rb") as file:
+        section = read_summary(file).find(name)
+    for data, starts, ends in _chunks(path, section):
+        starts, ends, headers = starts[headers:], ends[headers:], 0
+        numbers = _varint(data, starts + at + 1)
+        for number, begin, end in zip(
+            numbers.tolist(), starts.tolist(), ends.tolist(), strict=True
+        ):
+            if wanted is None or number in wanted:
+                yield data[begin:end].tobytes(), number
+
+
+def _varint(data: Octets, at: Positions) -> Positions:
+    """Return the numbers of at most five bytes that begin at each place."""
+    found, more = np.zeros(len(at), np.int64), np.ones(len(at), np.bool_)
+    for index in range(5):
+        octets = data[np.minimum(at + index, len(data) - 1)].astype(np.int64)
+        found |= np.where(more, (octets & 0x7F) << 7 * index, 0)
+        more &= octets >= 0x80
+    return found
 
 
 def _chunks(path: Path, section: Section | None) -> Iterator[tuple[Octets, Positions, Positions]]:

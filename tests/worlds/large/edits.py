@@ -288,13 +288,17 @@ DEEDS: Final[dict[Deed, int]] = {
 
 def edits_on(shape: Shape, count: int, seed: int = 1) -> Iterator[Op]:
     """Yield ``count`` edits without segments' marks; midway a ``LARGE_TREE`` share is deleted."""
-    day = Day(shape, seed)
+    return edits_of(Day(shape, seed), count)
+
+
+def edits_of(day: Day, count: int) -> Iterator[Op]:
+    """Yield a day's edits; it knows afterwards what they touched."""
     deeds, weights = list(DEEDS), list(DEEDS.values())
     written, large = 0, False
     while written < count:
         day.now += day.random.randrange(20)
         if not large and written >= count // 2:
-            tree = day.touched.folder(large_tree(shape, LARGE_TREE, day.random))
+            tree = day.touched.folder(large_tree(day.shape, LARGE_TREE, day.random))
             done, large = list(_removed(day, tree)) if tree.alive() else [], True
         else:
             [deed] = day.random.choices(deeds, weights)

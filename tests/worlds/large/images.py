@@ -23,7 +23,7 @@ from namenode_sim.image.snapshots_writer import write_references, write_snapshot
 from namenode_sim.image.strings import MASK_BITS
 from namenode_sim.namespace.namespace import Namespace
 from tests.worlds.large import inodes as large_inodes
-from tests.worlds.large.shape import WINDOW, Shape
+from tests.worlds.large.shape import WINDOW, Places, Shape
 
 LAYOUT: Final = -67
 NAMESPACE_ID: Final = 4711
@@ -34,7 +34,13 @@ _CHILDREN: Final = 200_000
 
 
 def write_big_image(
-    folder: Path, shape: Shape, *, parts: int = 0, codec: str = "", last: TxId = LAST_TXID
+    folder: Path,
+    shape: Shape,
+    *,
+    parts: int = 0,
+    codec: str = "",
+    last: TxId = LAST_TXID,
+    only: Places | None = None,
 ) -> Path:
     """Write the image of a shape, and its digest next to it.
 
@@ -44,6 +50,7 @@ def write_big_image(
         parts: how many sub-sections INODE and INODE_DIR have, 0 for none.
         codec: Hadoop's class name of a compression codec, or empty.
         last: the transaction that the image is of.
+        only: the inodes that it has, with all directories above them; by default all.
     """
     strings, state = large_inodes.Strings(LAYOUT), small_state(shape, last)
     path = folder / image_name(last)
@@ -54,11 +61,14 @@ def write_big_image(
         with writer.section("ERASURE_CODING") as write:
             admin_sections.write_erasure_coding(write, state)
         with writer.section("INODE", divided=parts > 0) as write:
-            _write_inodes(write, shape, strings, parts)
+            _write_inodes(write, shape, strings, parts, only)
         with writer.section("INODE_DIR", divided=parts > 0) as write:
-            _write_entries(write, shape, parts)
+            if only is None:
+                _write_entries(write, shape, parts)
+            else:
+                write(_entries_among(shape, only[only > 0]))
         with writer.section("FILES_UNDERCONSTRUCTION") as write:
-            for number, name in open_files(shape):
+            for number, name in open_files(shape, only):
                 entry = pb.FileUnderConstructionEntry(inodeId=number, fullPath=name)
                 write(delimited(entry.SerializeToString()))
         with writer.section("SNAPSHOT") as write:
@@ -89,10 +99,19 @@ def small_state(shape: Shape, last: TxId) -> Namespace:
 
 
 def _write_inodes(
-    write: SectionStream, shape: Shape, strings: large_inodes.Strings, parts: int
+    write: SectionStream,
+    shape: Shape,
+    strings: large_inodes.Strings,
+    parts: int,
+    only: Places | None,
 ) -> None:
-    header = pb.INodeSection(lastInodeId=shape.last_inode_id, numInodes=shape.inodes)
+    count = shape.inodes if only is None else len(only)
+    header = pb.INodeSection(lastInodeId=shape.last_inode_id, numInodes=count)
     write(delimited(header.SerializeToString()))
+    if only is not None:
+        in_order = only[np.argsort(shape.id_of(only))]
+        write(large_inodes.inode_messages(shape, strings, in_order).tobytes())
+        return
     per_part, in_part = -(-shape.inodes // parts) if parts else shape.inodes, 0
     for begin in range(0, shape.inodes, _BATCH):
         positions = shape.stored(begin, begin + _BATCH)
@@ -120,10 +139,17 @@ def _write_entries(write: SectionStream, shape: Shape, parts: int) -> None:
         begin = end
 
 
-def open_files(shape: Shape) -> Iterator[tuple[int, str]]:
+def _entries_among(shape: Shape, only: Places) -> bytes:
+    directory, number = shape.owner(only)
+    parents = np.where(number >= 0, directory, shape.parent[directory])
+    return large_inodes.entries(shape, parents, only).tobytes()
+
+
+def open_files(shape: Shape, only: Places | None = None) -> Iterator[tuple[int, str]]:
     found = []
-    for begin in range(0, shape.inodes, _BATCH):
-        positions = shape.stored(begin, begin + _BATCH)
+    for begin in range(0, shape.inodes if only is None else len(only), _BATCH):
+        end = begin + _BATCH
+        positions = shape.stored(begin, end) if only is None else only[begin:end]
         known = large_inodes.traits(shape, positions)
         found += [int(each) for each in positions[known.is_open]]
     for position in sorted(found, key=lambda each: int(shape.id_of(np.array([each]))[0])):

@@ -238,7 +238,11 @@ def _feature(tag: bytes, column: Column, there: Flags) -> list[Column]:
 
 def directory_entries(shape: Shape, begin: int, end: int) -> Bytes:
     """Return delimited DirEntry messages of the directories from ``begin`` to before ``end``."""
-    parents, positions = _children(shape, begin, end)
+    return entries(shape, *_children(shape, begin, end))
+
+
+def entries(shape: Shape, parents: Places, positions: Places) -> Bytes:
+    """Return delimited DirEntry messages of these directories with these children."""
     directory, number = shape.owner(positions)
     names = shape.names(directory, number).data
     # Zeros behind a name sort before all else, as no name continues another with a byte 0x80.

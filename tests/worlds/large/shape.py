@@ -200,8 +200,11 @@ def _spelled(form: Places, value: Places, hashed: large_rows.Numbers) -> large_r
     letters[:, 0] = ord("-")
     for index in range(8):
         letters[:, index + 1] = _HEX[(hashed >> np.uint64(16 + 4 * index)) & np.uint64(15)]
+    # A directory of an image of 50 million inodes or more has a million files.
+    million = np.uint8(48) + (value // 1_000_000 % 10).astype(np.uint8)
     columns = [
         _TEXTS.column(form),
+        large_rows.Column(million[:, None], (_NUMBERED[form] & (value >= 1_000_000)) * 1),
         large_rows.Column(digits, 6 * _NUMBERED[form]),
         large_rows.Column(letters, 9 * _WITH_HASH[form]),
         _ENDINGS.column(form),

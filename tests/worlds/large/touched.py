@@ -74,6 +74,15 @@ class Touched:
         self._drawn: list[Folder] = []
         self._files: list[list[File]] = []
 
+    def directories(self) -> list[int]:
+        """Return the directories of the image that were drawn so far, and those above them."""
+        return list(self._folders)
+
+    def positions(self) -> Places:
+        """Return where all directories and files are that were drawn so far."""
+        folders = self.shape.place[np.fromiter(self._folders, np.int64)]
+        return np.sort(np.concatenate((folders, np.fromiter(self._used, np.int64))))
+
     def folder(self, directory: int) -> Folder:
         """Return a directory of the image; moved ones are where they are now."""
         missing = []
