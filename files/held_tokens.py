@@ -15,6 +15,12 @@ TOKEN_FILE: Final = "HADOOP_TOKEN_FILE_LOCATION"
 _KIND: Final = "HDFS_DELEGATION_TOKEN"
 
 
+def login_by(identifier: bytes, password: bytes) -> LoginToken:
+    """Return how a token logs in; raise ValueError or IndexError if it names no owner."""
+    owner, _ = writable.read_text(identifier, 1)
+    return LoginToken(owner, b64encode(identifier).decode(), b64encode(password))
+
+
 def held_token(nameservice: str) -> LoginToken | None:
     """Return the token for a nameservice in the file that the environment names; None: none.
 
@@ -27,9 +33,7 @@ def held_token(nameservice: str) -> LoginToken | None:
     try:
         for token in tokens_in(beginning(Path(where))):
             if (token.kind, token.service) == (_KIND, f"ha-hdfs:{nameservice}"):
-                owner, _ = writable.read_text(token.identifier, 1)
-                name = b64encode(token.identifier).decode()
-                return LoginToken(owner, name, b64encode(token.password))
+                return login_by(token.identifier, token.password)
     except (OSError, ValueError, IndexError) as problem:
         raise ConfigurationError(
             f"{TOKEN_FILE} names {where}, which is no file of tokens: {problem}. Unset it to call "

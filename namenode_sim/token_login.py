@@ -1,19 +1,22 @@
-"""Logs connections in by their delegation tokens (SASL's method TOKEN)."""
+"""Proves callers by their delegation tokens: connections by SASL's TOKEN, requests of WebHDFS."""
 
+import hmac
 import time
 from base64 import b64decode, b64encode
 from binascii import Error as NoBase64
 from collections.abc import Callable, Sequence
 
 from ha.record import dataclass
+from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import STANDBY_EXCEPTION
 from ha.security.access_control import AccessControl
-from ha.security.caller import Method
+from ha.security.caller import Caller, Method
 from ha.security.kerberos.admission import Admission
 from ha.security.kerberos.own import own_kerberos, short_name
 from ha.security.sasl.digest_md5 import MECHANISM, RPC_REALM, RPC_URI, DigestAcceptor, Service
 from ha.security.sasl.mechanism import Protection, SaslFailure
 from ha.security.sasl.way import Way
+from hadoop.proto.hdfs_types_pb2 import TokenProto
 from namenode_sim.client_protocol.tokens import secret_manager as manager
 from namenode_sim.client_protocol.words.errors import FsError
 from namenode_sim.namespace.state import Secrets
@@ -60,6 +63,21 @@ class TokenLogins:
         real = token.real_user if token.real_user != token.owner else ""
         return short_name(token.owner), short_name(real)
 
+    def caller(self, token: TokenProto) -> Caller:
+        """Return the caller that a token in a request proves; it has no right before its admission.
+
+        Raises:
+            RemoteFault: the token is not good, or this NameNode is not the active.
+        """
+        name, shown = b64encode(token.identifier).decode(), b64encode(token.password)
+        try:
+            if not hmac.compare_digest(self._password(name), shown):
+                raise _failure(manager.invalid("the token's password is wrong"))
+            owner, real = self.user_of(name)
+        except SaslFailure as failure:
+            raise RemoteFault(failure.java_class, failure.public) from failure
+        return Caller(owner, Method.TOKEN, frozenset(), "", principal=name, real=real)
+
     def _password(self, name: str) -> bytes:
         secrets = self.secrets()
         if secrets is None:
@@ -78,6 +96,15 @@ def offer_tokens(access: AccessControl, secrets: Callable[[], Secrets | None]) -
     logins = TokenLogins(secrets) if own is None else TokenLogins(secrets, own.wanted)
     access.admission = access.admission or Admission()
     access.ways = (logins.way(), *access.ways)
+
+
+def holder_of(
+    access: AccessControl | None, secrets: Callable[[], Secrets | None]
+) -> Callable[[TokenProto], Caller] | None:
+    """Return what finds the caller of a token; None where none are taken."""
+    ways = () if access is None else access.ways
+    takes_tokens = any(way.method is Method.TOKEN for way in ways)
+    return TokenLogins(secrets).caller if takes_tokens else None
 
 
 def _identifier(name: str) -> bytes:

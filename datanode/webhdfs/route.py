@@ -16,21 +16,25 @@ from aiohttp import ClientPayloadError, web
 
 from files.checksum import file_checksum
 from files.errors import FilesError, Refused
+from files.held_tokens import login_by
 from files.namenodes import Namenodes
 from files.read import Reader
 from files.write import DEFAULT_LIMITS, Writer
 from ha.conf import topology
 from ha.conf.configuration import Configuration
 from ha.conf.keys import datanode as keys
+from ha.conf.keys import security as keys_security
 from ha.conf.keys import web as keys_web
 from ha.daemon.http.hosts import allowed_hosts
 from ha.record import dataclass, field, replace
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ACCESS_CONTROL, IO_EXCEPTION, RETRIABLE, UNSUPPORTED_OPERATION
+from ha.rpc.sasl.initiation import LoginToken
 from ha.security.access_control import AccessControl
 from ha.security.rights import CLIENT_PROTOCOL, WEBHDFS
+from hadoop.proto.hdfs_types_pb2 import TokenProto
 from hadoop.webhdfs import params, refusals
-from hadoop.webhdfs.callers import BYTES, HEADERS, refused, shown, target_of, user_of, wait
+from hadoop.webhdfs.callers import BYTES, HEADERS, Actor, actor_of, refused, shown, target_of, wait
 from hadoop.wire.byte_budget import ByteBudget
 
 log = structlog.get_logger()
@@ -58,8 +62,8 @@ _PARAMS: Final = {
 """Each operation: the call whose right it needs, and its parameters."""
 _HINTS: Final = frozenset({"CREATE", "OVERWRITE", "NO_LOCAL_WRITE", "NO_LOCAL_RACK"})
 
-OpenNamenodes = Callable[[str], Namenodes]
-"""Returns the NameNodes of the configuration, for a user."""
+OpenNamenodes = Callable[[str, LoginToken | None], Namenodes]
+"""Returns the NameNodes of the configuration, for a user, who may be proved by a token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ class DataRoutes:
 
     A redirect may name NameNodes as ``nameservice`` or by an address that is ``known``; those of
     the configuration are called, never an address from a request.  ``names``: under which this
-    DataNode may be asked.
+    DataNode may be asked.  ``takes_tokens``: delegation tokens prove callers to the NameNodes.
     """
 
     namenodes: OpenNamenodes
@@ -87,6 +91,7 @@ class DataRoutes:
     access: AccessControl | None
     names: frozenset[str]
     user_pattern: str = params.USER_PATTERN
+    takes_tokens: bool = False
     most_transfers: int = MOST_TRANSFERS
     body_seconds: float = BODY_SECONDS
     _transfers: int = 0
@@ -131,7 +136,8 @@ class DataRoutes:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         path, query = target_of(request, self.names)
-        user, caller = await user_of(request, query, self.access, self.user_pattern)
+        holder_of = _owner if self.takes_tokens else None
+        actor = await actor_of(request, query, self.access, self.user_pattern, holder_of)
         op = str(params.value_of("op", query)).upper()
         row = _PARAMS.get(f"{request.method} {op}")
         if row is None:
@@ -139,8 +145,8 @@ class DataRoutes:
                 UNSUPPORTED_OPERATION,
                 f"{request.method} op={op} is not served by a DataNode: ask a NameNode",
             )
-        if self.access is not None and caller is not None:
-            refusal = self.access.refusal(caller, "webhdfs", CLIENT_PROTOCOL, row[0])
+        if self.access is not None and actor.caller is not None:
+            refusal = self.access.refusal(actor.caller, "webhdfs", CLIENT_PROTOCOL, row[0])
             if refusal is not None:
                 raise RemoteFault(ACCESS_CONTROL, refusal.reason)
         address = params.value_of("namenoderpcaddress", query)
@@ -151,7 +157,7 @@ class DataRoutes:
         if self.access is not None and self.access.policy.demands_certificates:
             raise RemoteFault(ACCESS_CONTROL, refusals.NOT_WITH_CERTIFICATES)
         asked = _Asked(op, path, address, params.values_of(op, row[1], query))
-        async with self._of(user) as namenodes:
+        async with self._of(actor) as namenodes:
             match op:
                 case "OPEN":
                     return await self._open(request, asked, namenodes)
@@ -165,9 +171,11 @@ class DataRoutes:
                     return await self._append(request, asked, namenodes)
 
     @asynccontextmanager
-    async def _of(self, user: str) -> AsyncIterator[Namenodes]:
+    async def _of(self, actor: Actor) -> AsyncIterator[Namenodes]:
         """Give the NameNodes for a user, the one that answered last first."""
-        async with self.namenodes(user) as namenodes:
+        token = actor.token
+        proof = None if token is None else login_by(token.identifier, token.password)
+        async with self.namenodes(actor.user, proof) as namenodes:
             began = namenodes.current = self._active
             try:
                 yield namenodes
@@ -259,6 +267,14 @@ class DataRoutes:
             await writer.write(data)
 
 
+def _owner(token: TokenProto) -> str:
+    """Return the owner in a token, which proves nothing here: the NameNode judges it."""
+    try:
+        return login_by(token.identifier, token.password).owner
+    except (ValueError, IndexError) as problem:
+        raise refusals.invalid_value("delegation", f"it names no owner: {problem}") from problem
+
+
 @asynccontextmanager
 async def _ended_by(
     ending: Callable[[], Awaitable[None]], peer: str | None, path: str
@@ -284,10 +300,12 @@ def data_routes(conf: Configuration, access: AccessControl | None) -> Sequence[w
     known = frozenset(str(one.rpc) for one in topology.namenodes(conf, nameservice))
     more = [*conf.get(keys_web.WEB_HOSTS), conf.get(keys.HOST_NAME) or ""]
     return DataRoutes(
-        namenodes=lambda user: Namenodes.of(conf, user=user),
+        namenodes=lambda user, token: Namenodes.of(conf, user=user, token=token),
         nameservice=nameservice,
         known=known,
         access=access,
         names=allowed_hosts(conf.get(keys.HTTP).host, socket.gethostname(), more),
         user_pattern=conf.get(keys_web.WEBHDFS_USERS),
+        takes_tokens=conf.get(keys_security.AUTHENTICATION).lower() == "kerberos"
+        or conf.get(keys_security.TOKEN_ALWAYS),
     ).routes()

@@ -97,6 +97,7 @@ PARAMS: Final[Mapping[str, Param]] = {
         "NO_LOCAL_WRITE", "SHOULD_REPLICATE", "IGNORE_CLIENT_LOCALITY", "NO_LOCAL_RACK",
     ),
     "createparent": _flag(default=True),
+    "delegation": _text(),
     "destination": _text(_PATH),
     "doas": _text(),
     "encoding": _choices("fs.XAttrCodec", "TEXT", "HEX", "BASE64"),

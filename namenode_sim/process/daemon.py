@@ -275,7 +275,10 @@ class _Parts:
         from namenode_sim.process.image_routes import image_routes
 
         checked = keeper.upkeep.redundancy
-        of_clients = client_routes(self.conf, self.place, client_service, checked, self.access)
+        secrets = self.face.secrets_of_active
+        of_clients = client_routes(
+            self.conf, self.place, client_service, checked, self.access, secrets
+        )
         return (*image_routes(self.conf, self.place, self.storage, namenode), *of_clients)
 
     def _namenode(self, gate: Gate, journal: JournalAccess) -> NameNode:

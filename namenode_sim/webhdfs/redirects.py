@@ -73,13 +73,16 @@ def to_write_to(asked: Asked, scene: Scene) -> Node:
 
 
 def location(asked: Asked, node: Node, own: Mapping[str, str], *, secure: bool) -> str:
-    """Return the address of an operation at a DataNode; ``own`` are parameters of the NameNode."""
+    """Return the address of an operation at a DataNode.
+
+    ``own`` are parameters of the NameNode: how it may be called, and in whose name.
+    """
     given = {
         name: _spell(name, value)
         for name, value in sorted(asked.values.items())
         if name not in _NOT_PASSED_ON and value not in (None, ())
     }
-    query = urlencode({"op": asked.op, "user.name": asked.user, **own, **given}, quote_via=quote)
+    query = urlencode({"op": asked.op, **own, **given}, quote_via=quote)
     scheme, port = "http", node.id.info_port
     if secure:
         scheme, port = "https", node.id.info_secure_port or port

@@ -5,7 +5,7 @@ See docs/webhdfs.md.
 
 import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
 import structlog
@@ -20,8 +20,7 @@ from ha.security.access_control import AccessControl
 from ha.security.caller import Method
 from ha.security.rights import CLIENT_PROTOCOL as FACE
 from ha.security.rights import WEBHDFS
-from hadoop.webhdfs import params, refusals
-from hadoop.webhdfs.callers import BYTES, HEADERS, JSON, refused, shown, target_of, user_of, wait
+from hadoop.webhdfs import callers, params, refusals, token_text
 from namenode_sim.client_protocol import table
 from namenode_sim.client_protocol.words.errors import FsError, denied, invalid_path, not_found
 from namenode_sim.client_protocol.words.model import Scene
@@ -48,12 +47,14 @@ class WebHdfsRoutes:
     names: frozenset[str]
     address: str
     user_pattern: str = params.USER_PATTERN
+    holder_of: callers.HolderOf | None = None
+    """Believes delegation tokens; None: they count for nothing."""
 
     def routes(self) -> list[web.RouteDef]:
         return [
             web.get(WEBHDFS, self._handle, allow_head=False),
-            web.put(WEBHDFS, self._handle, expect_handler=wait),
-            web.post(WEBHDFS, self._handle, expect_handler=wait),
+            web.put(WEBHDFS, self._handle, expect_handler=callers.wait),
+            web.post(WEBHDFS, self._handle, expect_handler=callers.wait),
             web.delete(WEBHDFS, self._handle),
         ]
 
@@ -62,24 +63,26 @@ class WebHdfsRoutes:
         try:
             answer = await self._answer(request)
         except (FsError, RemoteFault) as error:
-            answer = refused(error.java_class, error.message)
+            answer = callers.refused(error.java_class, error.message)
         except Exception as error:
             log.exception("webhdfs.failed", peer=request.remote, query=request.query_string)
-            answer = refused(refusals.RUNTIME_EXCEPTION, f"{type(error).__name__}: {error}")
+            answer = callers.refused(refusals.RUNTIME_EXCEPTION, f"{type(error).__name__}: {error}")
         answer.force_close()  # its next request may have names that aiohttp does not read
         return answer
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
-        path, query = target_of(request, self.names)
-        user, caller = await user_of(request, query, self.access, self.user_pattern)
-        client = f"DFSClient_{secrets.randbits(63)}"
-        row, asked = asked_for(request.method, query, path, user, client)
+        path, query = callers.target_of(request, self.names)
+        actor = await callers.actor_of(
+            request, query, self.access, self.user_pattern, self.holder_of
+        )
+        client, caller = f"DFSClient_{secrets.randbits(63)}", actor.caller
+        row, asked = asked_for(request.method, query, path, actor.user, client)
         if self.access is not None and caller is not None:
             refusal = self.access.refusal(caller, "webhdfs", FACE, row.call)
             if refusal is not None:
                 raise denied(refusal.reason)
         proof = Method.SIMPLE if caller is None else caller.method
-        call = _Caller(self, user, request.remote or "", proof)
+        call = _Caller(self, actor, request.remote or "", proof)
         match row:
             case NotServed():
                 raise FsError(row.java_class, f"{asked.op} is not served: {row.why}")
@@ -92,7 +95,7 @@ class WebHdfsRoutes:
                     own = {"replication": call.scene().settings.replication}
                     asked = replace(asked, values={**asked.values, **own})
                 answer = await call.send(row.call, row.request(asked))
-                return shown(row.answer(answer, asked))
+                return callers.shown(row.answer(answer, asked))
 
     async def _sent_on(
         self, request: web.Request, asked: Asked, row: Redirect, call: "_Caller"
@@ -116,14 +119,25 @@ class WebHdfsRoutes:
         secure = request.transport is not None and bool(
             request.transport.get_extra_info("ssl_object")
         )
-        own = {"namenoderpcaddress": self.address}
+        own = {**await self._proof(call), "namenoderpcaddress": self.address}
         where = redirects.location(asked, node, own, secure=secure)
         if asked.values["noredirect"]:
-            return shown({"Location": where})
+            return callers.shown({"Location": where})
         return web.Response(
             status=HTTPStatus.TEMPORARY_REDIRECT,
-            headers={**HEADERS, "Location": where, "Content-Type": BYTES},
+            headers={**callers.HEADERS, "Location": where, "Content-Type": callers.BYTES},
         )
+
+    async def _proof(self, call: "_Caller") -> Mapping[str, str]:
+        """Return the parameter that lets a DataNode act for the caller: a token, or the name.
+
+        A caller without a token is given one, as by NamenodeWebHdfsMethods.generateDelegationToken.
+        """
+        actor = call.actor
+        if self.holder_of is None or call.proof is Method.SIMPLE:
+            return {"user.name": actor.user}
+        token = actor.token or (await call("getDelegationToken", renewer=actor.user)).token
+        return {"delegation": token_text.encoded(token)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +145,7 @@ class _Caller:
     """Calls ClientProtocol for one request, by the handlers of RPC and for one user."""
 
     served: WebHdfsRoutes
-    user: str
+    actor: callers.Actor
     host: str
     proof: Method
 
@@ -145,14 +159,14 @@ class _Caller:
         return self.served.scene(self._call("getFileInfo"))
 
     def _call(self, name: str) -> Call:
-        who = (self.user, None, self.host)
+        who = (self.actor.user, self.actor.real or None, self.host)
         return Call(CLIENT_PROTOCOL, name, b"", -2, -1, *who, proof=self.proof)
 
 
 async def _stream(request: web.Request, asked: Asked, call: _Caller) -> web.StreamResponse:
     """Answer with a whole directory, page after page; one that fails later cuts the answer off."""
     found = answers.page(await _page(call, asked, b""), asked)
-    answer = web.StreamResponse(headers={**HEADERS, "Content-Type": JSON})
+    answer = web.StreamResponse(headers={**callers.HEADERS, "Content-Type": callers.JSON})
     answer.force_close()
     await answer.prepare(request)
     await answer.write(b'{"FileStatuses":{"FileStatus":[\n')

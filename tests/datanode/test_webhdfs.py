@@ -24,6 +24,7 @@ from ha.conf.own_user import own_user
 from ha.conf.topology import HostPort
 from ha.daemon.http.endpoint import Endpoint
 from ha.rpc.protocol import Call
+from ha.rpc.sasl.initiation import LoginToken
 from ha.security.access_control import AccessControl
 from hadoop.blocks import Checksum
 from hadoop.wire.checksums import checksums_of
@@ -54,6 +55,7 @@ class Web:
     port: int
     session: aiohttp.ClientSession
     asked_for: list[str]
+    routes: DataRoutes
 
     async def ask(
         self, method: str, path: str, op: str, body: Body | None = None, **query: object
@@ -77,8 +79,8 @@ async def web(
     async with world(folder) as made:
         asked_for: list[str] = []
 
-        def namenodes(user: str) -> Namenodes:
-            asked_for.append(user)
+        def namenodes(user: str, token: LoginToken | None) -> Namenodes:
+            asked_for.append(user if token is None else f"{user} by {token.password!r}")
             first = before if user == "alice" else [made.address] * len(before)
             return Namenodes([*first, made.address], user=user, limits=made.client.limits)
 
@@ -90,7 +92,7 @@ async def web(
         port = await endpoint.start("127.0.0.1", 0)
         try:
             async with aiohttp.ClientSession() as session:
-                yield Web(made, port, session, asked_for)
+                yield Web(made, port, session, asked_for, routes)
         finally:
             await endpoint.stop()
 

@@ -1,5 +1,6 @@
 """Pages of a cluster of ours with Kerberos, asked by curl and by Hadoop's client for pages."""
 
+import json
 import os
 import re
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 
 from deploy.local.cluster.cluster import Cluster, open_cluster
 from deploy.local.cluster.java import class_path, find_java
+from hadoop.webhdfs import token_text
 from tests.ha.security.kdc import REALM, Kdc
 from tests.interop.hadoop_jars import server_jar
 from tests.interop.hadoop_server import JARS, SOURCES, compile_java
@@ -42,7 +44,7 @@ def cluster(realm: Kdc, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cl
         "dfs.web.authentication.kerberos.keytab": str(realm.keytab("HTTP/localhost")),
     }
     folder = tmp_path_factory.mktemp("pages")
-    with open_cluster(folder, datanodes=0, more_keys=keys(realm) | web) as made:
+    with open_cluster(folder, datanodes=1, more_keys=keys(realm) | web) as made:
         made.up()
         yield made
 
@@ -60,12 +62,62 @@ def test_tickets_open_what_their_principals_may(
     assert re.match(r"PUT 4(?!0[13])", put), put
 
 
+def test_bytes_go_by_tickets_by_tokens_and_for_another(
+    cluster: Cluster, realm: Kdc, tmp_path: Path
+) -> None:
+    """A ticket fetches a token at the NameNode; it opens the DataNode, and the NameNode to it."""
+    (active,) = cluster.active_namenodes()
+    page = f"http://localhost:{cluster.layout.namenodes[active].http}/webhdfs/v1"
+    home, loud = f"{page}/home", "user.name=alice&"
+    for call in (f"{home}?op=MKDIRS", f"{home}?op=SETOWNER&owner=alice"):
+        assert asked(realm, "nn/localhost", f"{call}&permission=755", "-XPUT")[0] == 200
+    content = os.urandom(300_000)
+    sent = tmp_path / "sent"
+    sent.write_bytes(content)
+    put = ("-T", str(sent))  # curl sends it anew where it is sent on to
+    assert asked(realm, "alice", f"{home}/a?op=CREATE", *put)[0] == 201
+    assert asked(realm, "alice", f"{home}/a?op=OPEN") == (200, content)
+    assert asked(realm, "alice", f"{home}/b?op=CREATE&doas=bob", *put)[0] == 403
+    assert asked(realm, "bob", f"{home}/b?op=CREATE", *put)[0] == 403
+    assert asked(realm, "bob", f"{home}/b?op=CREATE&doas=alice", *put)[0] == 201
+    assert b'"owner": "alice"' in asked(realm, "alice", f"{home}/b?op=GETFILESTATUS")[1]
+    told = asked(realm, "alice", f"{home}?op=GETDELEGATIONTOKEN&renewer=alice")[1]
+    token = json.loads(told)["Token"]["urlString"]
+    assert asked(realm, None, f"{home}/a?op=OPEN&{loud}delegation={token}") == (200, content)
+    assert asked(realm, None, f"{home}/c?op=CREATE&delegation={token}", *put)[0] == 201
+    node = f"{cluster.layout.url(next(iter(cluster.layout.datanodes)))}/webhdfs/v1/home/a?op=OPEN"
+    node += "&namenoderpcaddress=ns1&offset=0"
+    for where in (f"{home}/a?op=OPEN", node):
+        assert asked(realm, None, f"{where}&delegation={token}") == (200, content)
+        assert asked(realm, None, f"{where}&delegation={forged(token)}")[0] == 403
+        assert asked(realm, None, f"{where}&{loud}")[0] in (401, 403), "a name is no proof"
+    assert (
+        asked(realm, "alice", f"{home}?op=CANCELDELEGATIONTOKEN&token={token}", "-XPUT")[0] == 200
+    )
+    for where in (f"{home}/a?op=OPEN", node):
+        assert asked(realm, None, f"{where}&delegation={token}")[0] == 403
+
+
+def forged(token: str) -> str:
+    """Return the token with another password."""
+    found = token_text.decoded(token)
+    found.password = bytes(len(found.password))
+    return token_text.encoded(found)
+
+
 def curled(realm: Kdc, name: str | None, url: str) -> int:
     """Return the status of an answer to curl with a ticket; None: without one."""
+    return asked(realm, name, url)[0]
+
+
+def asked(realm: Kdc, name: str | None, url: str, *more: str) -> tuple[int, bytes]:
+    """Return the status of an answer to curl, and its body; it goes where it is sent on to."""
     cache = realm.folder / "none" if name is None else realm.kinit(name)
-    words = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--negotiate", "-u", ":", url]
+    words = ["curl", "-s", "-L", "-w", "\n%{http_code}", "--negotiate", "-u", ":", *more, url]
     command, environment = [*AS_ANOTHER, *words], {**os.environ, "KRB5CCNAME": str(cache)}
-    return int(subprocess.run(command, env=environment, capture_output=True, check=True).stdout)
+    done = subprocess.run(command, env=environment, capture_output=True, check=True)
+    content, _, status = done.stdout.rpartition(b"\n")
+    return int(status), content
 
 
 def asked_by_java(realm: Kdc, folder: Path, *urls: str) -> list[str]:

@@ -17,6 +17,7 @@ from ha.security.decision import Denied, claim
 from ha.security.rights import CLIENT_PROTOCOL, HTTP, RIGHTS, WEBHDFS
 
 if TYPE_CHECKING:
+    from ha.security.page_store import PageStore
     from ha.security.tls_files import TlsFiles
 
 _REASONS: Final = "GET reasons"
@@ -49,9 +50,14 @@ class PageAccess:
         self._hosts = allowed_hosts(host, socket.gethostname(), more)
 
     @property
-    def tls(self) -> "TlsFiles | None":
+    def tls(self) -> "TlsFiles | PageStore | None":
         """The certificates of the listener."""
-        return None if self._access is None else self._access.tls
+        return None if self._access is None else self._access.https or self._access.tls
+
+    @property
+    def https_only(self) -> bool:
+        """Whether the listener takes TLS and nothing else."""
+        return self._access is not None and self._access.https is not None
 
     def told(self) -> Mapping[str, object]:
         """Return the security entry of the status page; empty where everybody has access."""
@@ -61,7 +67,9 @@ class PageAccess:
         shown = {} if files is None else files.told()
         return {"security": {"mode": self._access.policy.mode.value, **shown}}
 
-    def refusal(self, proof: Proof, method: str, path: str, asked: Headers) -> PageAnswer | None:
+    def refusal(
+        self, proof: Proof, method: str, path: str, asked: Headers, *, shows_token: bool = False
+    ) -> PageAnswer | None:
         """Return what to answer instead of the page: 401 without proof, else 403; each says why.
 
         401 asks for a ticket where one could help.  421 where a page of another site may be
@@ -79,7 +87,7 @@ class PageAccess:
                 HTTPStatus.MISDIRECTED_REQUEST,
             )
         denied = self._access.refusal(caller, "http", HTTP, _name(method, path))
-        if denied is None and path == WEBHDFS:
+        if denied is None and path == WEBHDFS and not shows_token:
             denied = self._lacks_ticket(caller)
         if denied is None:
             return None

@@ -1,5 +1,6 @@
 """The part of a daemon's HTTP face that needs aiohttp; loaded when somebody asks for it."""
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import TypeVar
@@ -21,6 +22,7 @@ SHUTDOWN_SECONDS = 1.0
 MAX_FIELD_BYTES = 16 * 1024
 """Of one header: as much as a whole head may have, for tickets with many groups."""
 _PROOF = web.RequestKey("proof", Proof)
+_TOKEN = re.compile(r"(^|&)delegation=", re.IGNORECASE)
 
 
 A = TypeVar("A")
@@ -85,7 +87,11 @@ def _guard(route: web.RouteDef, access: PageAccess) -> web.RouteDef:
         async def handle(request: web.Request) -> A:
             asked = Headers(request.raw_headers)
             proof = await _proof_of(request, asked, access)
-            refusal = access.refusal(proof, request.method, route.path, asked)
+            # WebHDFS judges the token itself: here it keeps a caller from being asked for a ticket.
+            shows_token = _TOKEN.search(request.query_string) is not None
+            refusal = access.refusal(
+                proof, request.method, route.path, asked, shows_token=shows_token
+            )
             if refusal is not None:
                 raise _REFUSALS[refusal.status](
                     headers=refusal.headers,

@@ -13,6 +13,7 @@ from yarl import URL
 from ha.daemon.http.endpoint import Endpoint
 from ha.rpc.protocol import Method
 from ha.security.access_control import AccessControl
+from hadoop.webhdfs.callers import HolderOf
 from namenode_sim.webhdfs.route import WebHdfsRoutes
 from tests.namenode_sim.client_protocol.namenode_in_memory import SUPERUSER, Served
 
@@ -63,11 +64,12 @@ async def web_client(
     served: Served,
     access: AccessControl | None = None,
     changed: Mapping[str, Method] | None = None,
+    holder_of: HolderOf | None = None,
 ) -> AsyncIterator[WebClient]:
     """Yield a client of a NameNode, of which some calls may be ``changed``."""
     own = served.face.protocol()
     protocol = replace(own, methods={**own.methods, **(changed or {})})
-    routes = WebHdfsRoutes(protocol, served.face.scene, access, NAMES, "ns1")
+    routes = WebHdfsRoutes(protocol, served.face.scene, access, NAMES, "ns1", holder_of=holder_of)
     endpoint = Endpoint(status=dict, healthy=lambda: None, access=access, routes=routes.routes)
     port = await endpoint.start("127.0.0.1", 0)
     try:

@@ -1,0 +1,158 @@
+"""Delegation tokens at WebHDFS of a NameNode: whom they prove, and what a DataNode is sent."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from ha.conf.keys.security import Mode
+from ha.security.access_control import AccessControl
+from ha.security.kerberos.admission import Admission
+from hadoop import writable
+from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto.hdfs_types_pb2 import FsPermissionProto, TokenProto
+from hadoop.webhdfs import token_text
+from namenode_sim.client_protocol.words.model import Settings, TokenRules
+from namenode_sim.namespace.state import Secrets
+from namenode_sim.token_login import holder_of, offer_tokens
+from tests.ha.rpc.test_tls import Unwritten
+from tests.namenode_sim.client_protocol import datanodes_in_memory
+from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
+from tests.namenode_sim.webhdfs.web_client import Answered, WebClient, web_client
+
+NOBODY = 65534
+
+
+@dataclass(slots=True)
+class Scene:
+    """A NameNode that issues tokens, and one of alice's; what the kernel says of callers is set."""
+
+    served: Served
+    access: AccessControl
+    token: TokenProto
+    active: bool = True
+    client: WebClient | None = None
+
+    async def ask(self, method: str, path: str, op: str, **query: object) -> Answered:
+        assert self.client is not None
+        return await self.client.ask(method, path, op, **{"user_name": None, **query})
+
+    async def with_token(self, method: str, path: str, op: str, **query: object) -> Answered:
+        text = token_text.encoded(self.token)
+        return await self.ask(method, path, op, **{"delegation": text, **query})
+
+
+@asynccontextmanager
+async def scene(uid: int | None = None, mode: Mode = Mode.AUTO) -> AsyncIterator[Scene]:
+    served = serve(settings=Settings(tokens=TokenRules(issued=True)))
+    datanodes_in_memory.with_datanodes(served)
+    await served.call("setPermission", src="/", permission=FsPermissionProto(perm=0o777))
+    answer = await served.call("getDelegationToken", user="alice", renewer="yarn")
+    assert isinstance(answer, calls.GetDelegationTokenResponseProto)
+    access = AccessControl(mode, target="t", audit=Unwritten(), own_uid=1, uid_of=lambda *_: uid)
+    found = Scene(served, access, answer.token)
+
+    def secrets() -> Secrets | None:
+        return served.namespace.secrets if found.active else None
+
+    offer_tokens(access, secrets)
+    async with web_client(served, access, holder_of=holder_of(access, secrets)) as found.client:
+        yield found
+
+
+def sent_on(answer: Answered) -> Mapping[str, list[str]]:
+    """Return the parameters of the address at a DataNode."""
+    assert answer.status == 307, answer.text
+    return parse_qs(urlsplit(answer.headers["Location"]).query)
+
+
+async def test_a_token_proves_its_owner_and_no_other() -> None:
+    async with scene() as made:
+        assert (await made.ask("PUT", "/d", "MKDIRS")).refusal[0] == 403, "nothing proves it"
+        for named in ({}, {"user_name": "alice"}, {"doas": "alice"}):
+            assert (await made.with_token("PUT", "/d", "MKDIRS", **named)).status == 200
+        status = (await made.with_token("GET", "/d", "GETFILESTATUS")).json["FileStatus"]
+        assert status["owner"] == "alice"
+        for named in ({"user_name": "hdfs"}, {"doas": "hdfs"}):
+            refused = await made.with_token("PUT", "/e", "MKDIRS", **named)
+            assert refused.refusal == (403, "IOException")
+            assert refused.message == "Usernames not matched: name=hdfs != expected=alice"
+        refused = await made.with_token("PUT", "/", "SETPERMISSION", permission="700")
+        assert refused.refusal == (403, "AccessControlException")
+
+
+@pytest.mark.parametrize(
+    ("altered", "said"),
+    [
+        ({"password": b"\0" * 20}, "InvalidToken"),
+        ({"identifier": b"\0\5hdfs1\0\0"}, "InvalidToken"),
+        ({"identifier": b""}, "InvalidToken"),
+    ],
+)
+async def test_a_token_that_is_not_good_proves_nothing(
+    altered: Mapping[str, bytes], said: str
+) -> None:
+    async with scene() as made:
+        for field, value in altered.items():
+            setattr(made.token, field, value)
+        assert (await made.with_token("PUT", "/d", "MKDIRS")).refusal == (403, said)
+        assert (await made.with_token("PUT", "/d", "CREATE")).refusal == (403, said)
+        refused = await made.ask("PUT", "/d", "MKDIRS", delegation="no token")
+        assert refused.refusal == (400, "IllegalArgumentException")
+        info = await made.served.call("getFileInfo", src="/d")
+        assert not info.ListFields(), "nothing was made"
+
+
+async def test_a_cancelled_token_and_a_standby() -> None:
+    async with scene() as made:
+        made.active = False
+        assert (await made.with_token("PUT", "/d", "MKDIRS")).refusal == (403, "StandbyException")
+        made.active = True
+        assert (await made.with_token("PUT", "/d", "MKDIRS")).status == 200
+        await made.served.call("cancelDelegationToken", user="alice", token=made.token)
+        assert (await made.with_token("PUT", "/e", "MKDIRS")).refusal == (403, "InvalidToken")
+
+
+async def test_an_access_list_closes_the_protocol_to_a_token_too() -> None:
+    async with scene() as made:
+        made.access.admission = Admission(policy={"security.client.protocol.acl": "bob"})
+        refused = await made.with_token("PUT", "/d", "MKDIRS")
+        assert refused.refusal == (403, "AccessControlException")
+        assert "alice" in refused.message
+
+
+async def test_a_datanode_is_sent_the_token_and_no_name() -> None:
+    async with scene() as made:
+        sent = sent_on(await made.with_token("PUT", "/f", "CREATE"))
+        assert token_text.decoded(sent["delegation"][0]) == made.token
+        assert "user.name" not in sent
+
+
+async def test_a_proven_caller_without_a_token_is_given_one() -> None:
+    async with scene(NOBODY) as made:
+        sent = sent_on(await made.ask("PUT", "/f", "CREATE"))
+        assert "user.name" not in sent
+        made.token = token_text.decoded(sent["delegation"][0])
+        assert writable.read_text(made.token.identifier, 1)[0] == "nobody"
+        assert (await made.with_token("PUT", "/d", "MKDIRS")).status == 200
+        refused = await made.with_token("GET", "/", "GETDELEGATIONTOKEN")
+        assert refused.refusal == (403, "IOException"), "one that is stolen would never end"
+
+
+async def test_a_name_that_nothing_proves_is_sent_on_as_one() -> None:
+    async with scene(mode=Mode.INSECURE) as made:
+        sent = sent_on(await made.ask("PUT", "/f", "CREATE", user_name="carol"))
+        assert sent["user.name"] == ["carol"]
+        assert "delegation" not in sent
+
+
+async def test_where_no_tokens_are_issued_they_count_for_nothing() -> None:
+    async with scene(NOBODY) as made, web_client(made.served, made.access) as plain:
+        text = token_text.encoded(made.token)
+        made_by = await plain.ask("PUT", "/d", "MKDIRS", user_name=None, delegation=text)
+        assert made_by.status == 200
+        sent = sent_on(await plain.ask("PUT", "/f", "CREATE", user_name=None, delegation=text))
+        assert sent["user.name"] == ["nobody"]
+        assert "delegation" not in sent
