@@ -20,7 +20,7 @@ from ha.rpc.packets import parse_request
 from ha.rpc.protocol import Call, Ended, Method
 from journal.model import TxId
 from namenode_sim.client_protocol import table
-from namenode_sim.client_protocol.reads import quick
+from namenode_sim.client_protocol.reads import quick, quick_listing
 from namenode_sim.client_protocol.safe_mode import SafeModeAt
 from namenode_sim.client_protocol.words.errors import FsError
 from namenode_sim.client_protocol.words.model import Scene
@@ -159,6 +159,8 @@ class Looks:
             asked: Any = parse_request(request, data)
             if name == "getFileInfo":
                 found = quick.file_info(scene.namespace, scene.caller, asked.src)
+            elif name == "getListing":
+                found = quick_listing.listing(scene, asked)
             if found is None:
                 answer = read(scene, asked)
                 found = None if answer is None else answer.SerializeToString()

@@ -1,11 +1,11 @@
-"""The usual answer to getFileInfo, written without a message of protobuf.
+"""The usual answer to getFileInfo, written without a message of protobuf, and what it takes.
 
 It is what ``reads.get_file_info`` answers, byte for byte, of a file without rare traits below
 folders without extended attributes, or of nothing there; of anything else it is None.
 """
 
 from functools import lru_cache
-from typing import Final
+from typing import Final, NewType
 
 from ha.rpc.frames import varint
 from hadoop.proto.hdfs_types_pb2 import FsPermissionProto
@@ -15,18 +15,21 @@ from namenode_sim.namespace.file_numbers import PACKED_HEAD
 from namenode_sim.namespace.inode import FileTraits, INode, INodeDirectory, INodeFile
 from namenode_sim.namespace.namespace import Namespace
 
+Missing = NewType("Missing", object)
+MISSING: Final = Missing(object())
+"""Nothing is there."""
 _MOST_KEPT: Final = 4096
 _FIRST_RARE: Final = FileTraits._fields.index("under_construction")
 # The tags of HdfsFileStatusProto's fields, in their order; a path is empty, as the caller knows it.
 _FILE_AND_LENGTH: Final = b"\x08\x02\x12\x00\x18"
-_PERMISSION, _OWNER, _GROUP, _MTIME, _ATIME = b"\x22", b"\x2a", b"\x32", b"\x38", b"\x40"
+_PERMISSION, _OWNER, _GROUP, _MTIME, ATIME = b"\x22", b"\x2a", b"\x32", b"\x38", b"\x40"
 _REPLICATION, _BLOCK_SIZE, _ID = b"\x50", b"\x58", b"\x68"
-_NO_CHILDREN_AND_POLICY: Final = b"\x70\x00\x80\x01"
+NO_CHILDREN_AND_POLICY: Final = b"\x70\x00\x80\x01"
 _STATUS: Final = b"\x0a"
 
 
-def file_info(namespace: Namespace, caller: Caller, path: str) -> bytes | None:
-    """Return the answer for a path; None where it goes the usual way."""
+def find(namespace: Namespace, caller: Caller, path: str) -> INode | Missing | None:
+    """Return what is at a plain path below folders that the caller may enter; None: not sure."""
     if path[:1] != "/" or path[-1:] == "/" or "//" in path or "/." in path or not path.isascii():
         return None
     node: INode | None = namespace.tree.root
@@ -37,17 +40,29 @@ def file_info(namespace: Namespace, caller: Caller, path: str) -> bytes | None:
             return None
         node = node.children.get(name)
         if node is None:
-            return b""
-    # What is rare must not be kept below: it may hold a past, and other inodes.
-    if type(node) is not INodeFile or any(node.traits[_FIRST_RARE:]) or node.traits.ec_policy_id:
+            return MISSING
+    return node
+
+
+def is_plain(traits: FileTraits) -> bool:
+    """Return whether a file has no rare traits: a past, or other inodes, must not be kept."""
+    return not (any(traits[_FIRST_RARE:]) or traits.ec_policy_id)
+
+
+def file_info(namespace: Namespace, caller: Caller, path: str) -> bytes | None:
+    """Return the answer for a path; None where it goes the usual way."""
+    node = find(namespace, caller, path)
+    if node is MISSING:
+        return b""
+    if type(node) is not INodeFile or not is_plain(node.traits):
         return None
     number, mtime, atime = PACKED_HEAD.unpack_from(node.numbers)
     if mtime < 0 or atime < 0:
         return None
     head, tail, policy = parts_of(node.traits)
     status = b"".join(
-        (_FILE_AND_LENGTH, varint(node.length()), head, varint(mtime), _ATIME, varint(atime), tail,
-         varint(number), _NO_CHILDREN_AND_POLICY, policy)
+        (_FILE_AND_LENGTH, varint(node.length()), head, varint(mtime), ATIME, varint(atime), tail,
+         varint(number), NO_CHILDREN_AND_POLICY, policy)
     )  # fmt: skip
     return _STATUS + varint(len(status)) + status
 

@@ -91,7 +91,7 @@ def get_listing(
         listing.partialListing.append(_entry(scene, route, node, located=request.needLocation))
         return calls.GetListingResponseProto(dirList=listing)
     permissions.check_path(scene.caller, route, permissions.READ | permissions.EXECUTE)
-    page, remaining = _page(scene, node.ordered_names(), after)
+    page, remaining = page_of(scene, node.ordered_names(), after)
     left_out = _list(scene, route, node, page, listing, located=request.needLocation)
     listing.remainingEntries = remaining + left_out
     return calls.GetListingResponseProto(dirList=listing)
@@ -164,7 +164,7 @@ def _entry(
     return status
 
 
-def _page(scene: Scene, names: list[bytes], after: bytes) -> tuple[list[bytes], int]:
+def page_of(scene: Scene, names: list[bytes], after: bytes) -> tuple[list[bytes], int]:
     """Return the names of one answer, and how many come after them."""
     start = bisect_right(names, signed_order(after), key=signed_order)
     end = min(start + scene.settings.listing_limit, len(names))
@@ -177,7 +177,7 @@ def _list_snapshots(scene: Scene, route: Route, after: bytes) -> calls.GetListin
     assert isinstance(directory, inode.INodeDirectory)
     taken = scene.namespace.snapshots.snapshottable.get(directory.id, [])
     by_name = {snapshot.root.name: snapshot for snapshot in taken}
-    page, remaining = _page(scene, names_in_order(by_name), after)
+    page, remaining = page_of(scene, names_in_order(by_name), after)
     listing = types.DirectoryListingProto(remainingEntries=remaining)
     for name in page:
         listing.partialListing.append(

@@ -5,6 +5,7 @@ See docs/reference/namenode.md#block-locations.
 
 from collections.abc import Iterable
 
+from ha.record import dataclass, field
 from ha.rpc.java_names import ILLEGAL_ARGUMENT
 from hadoop.block_tokens import NO_TOKEN, Grant, Mode
 from hadoop.longs import signed, unsigned
@@ -21,7 +22,7 @@ from namenode_sim.client_protocol.words.permissions import (
     check_readable_by_superuser,
     find,
 )
-from namenode_sim.datanodes.model import AdminState
+from namenode_sim.datanodes.model import AdminState, Node
 from namenode_sim.datanodes.placement import Place
 from namenode_sim.datanodes.topology import distance_from, is_stale, on_host
 from namenode_sim.edits.ops import Times
@@ -31,9 +32,29 @@ from namenode_sim.namespace.inode import INodeFile
 Infos = dict[str, hdfs_types_pb2.DatanodeInfoProto]
 """What readers are given of DataNodes, by their ids: each is in most of the blocks of a file."""
 
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """What is the same for all blocks of one answer: where the caller is, and what it was given.
+
+    ``local``: the DataNodes on its host.  ``rack``: its own, where there are none.
+    """
+
+    local: list[Node]
+    rack: str | None
+    infos: Infos = field(default_factory=Infos)
+
+
 _ONE_MODE = {mode: frozenset({mode}) for mode in Mode}
 _LAST = {AdminState.ENTERING_MAINTENANCE: 1, AdminState.DECOMMISSIONED: 2}
 """DataNodes to be read from behind all others (DFSUtil.ServiceComparator)."""
+
+
+def reader_at(scene: Scene) -> Reader:
+    """Return the caller as a reader."""
+    cluster, host = scene.cluster, scene.caller.host
+    local = on_host(cluster.nodes.values(), host)
+    return Reader(local, None if local else cluster.rack_of_host(host))
 
 
 def blocks_now(scene: Scene, file: INodeFile) -> tuple[Block, ...]:
@@ -81,13 +102,15 @@ def located_blocks(
         length = min(length, size - offset)
     last_complete = in_snapshot or stage_of(scene, blocks[-1]) is Stage.COMPLETE
     starts = size - blocks[-1].num_bytes
-    ranged, infos = _in_range(blocks, offset, length), Infos()
-    located = [located_block(scene, block, begin, infos) for begin, block in ranged]
+    ranged, reader = _in_range(blocks, offset, length), reader_at(scene)
+    located = [located_block(scene, block, begin, reader) for begin, block in ranged]
+    ends_with_last = bool(ranged) and ranged[-1][1] is blocks[-1]
+    last = located[-1] if ends_with_last else located_block(scene, blocks[-1], starts, reader)
     return hdfs_types_pb2.LocatedBlocksProto(
         fileLength=size if last_complete else starts,
         underConstruction=is_open,
         blocks=located,
-        lastBlock=located_block(scene, blocks[-1], starts, infos),
+        lastBlock=last,
         isLastBlockComplete=last_complete,
     )
 
@@ -107,12 +130,12 @@ def _in_range(blocks: tuple[Block, ...], offset: int, length: int) -> list[tuple
 
 
 def located_block(
-    scene: Scene, block: Block, offset: int, infos: Infos | None = None
+    scene: Scene, block: Block, offset: int, reader: Reader
 ) -> hdfs_types_pb2.LocatedBlockProto:
     """Return a block with the DataNodes that have it, the nearest to the caller first."""
     places, corrupt = _readable(scene, slot_of(scene, block))
-    nearest = _by_distance(scene, places)
-    return block_at(scene, block, offset, nearest, corrupt=corrupt, infos=infos)
+    nearest = _by_distance(scene, places, reader)
+    return block_at(scene, block, offset, nearest, corrupt=corrupt, infos=reader.infos)
 
 
 def located_for_writing(
@@ -126,7 +149,7 @@ def located_for_writing(
     """
     places, corrupt = _readable(scene, slot_of(scene, block))
     staying = [place for place in places if place[0].admin is AdminState.NORMAL]
-    chosen = _by_distance(scene, staying or places)
+    chosen = _by_distance(scene, staying or places, reader_at(scene))
     return block_at(scene, block, offset, chosen, Mode.WRITE, corrupt=corrupt)
 
 
@@ -145,20 +168,18 @@ def _readable(scene: Scene, slot: Slot) -> tuple[list[Place], bool]:
     return [place for place in places if place[0].is_readable], bool(numbers) and not good
 
 
-def _by_distance(scene: Scene, places: Iterable[Place]) -> list[Place]:
+def _by_distance(scene: Scene, places: Iterable[Place], reader: Reader) -> list[Place]:
     """Sort places by distance from the caller, equals in random order.
 
     Stale ones come last, and those that leave service behind them, decommissioned ones at the end.
     """
-    cluster, host = scene.cluster, scene.caller.host
-    local = on_host(cluster.nodes.values(), host)
-    rack = None if local else cluster.rack_of_host(host)
+    cluster = scene.cluster
 
     def key(place: Place) -> tuple[int, bool, int, float]:
         node, _ = place
         last = _LAST.get(node.admin, 0)
         stale = is_stale(node, scene.now, cluster.stale_seconds)
-        return last, stale, distance_from(local, rack, node), cluster.draw.random()
+        return last, stale, distance_from(reader.local, reader.rack, node), cluster.draw.random()
 
     return sorted(places, key=key)
 

@@ -14,10 +14,13 @@ from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import CLIENT_PROTOCOL
 from ha.rpc.protocol import Call, Method
 from ha.security.rights import RIGHTS
+from hadoop.proto.client_namenode_pb2 import GetListingRequestProto
 from namenode_sim.client_audit import ClientAudit
-from namenode_sim.client_protocol.reads import quick
+from namenode_sim.client_protocol.reads import quick, quick_listing, reads
+from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.edits.ops import Symlink
-from namenode_sim.edits.values import Permission
+from namenode_sim.edits.values import AclEntry, AclScope, AclType, Block, Permission
+from namenode_sim.namespace.inode import INodeFile
 from namenode_sim.process.user_groups import SystemGroups
 from tests.namenode_sim.client_protocol.namenode_in_memory import (
     GROUPS,
@@ -39,10 +42,11 @@ PLACES: Final = ("/a", "/a/b", "/a/b/c", "/a/c", "/é", "/a/é", "/a/.hidden", "
 LOCATIONS: Final = "getBlockLocations"
 
 
-def fields_of(method: str, path: str) -> dict[str, Any]:
+def fields_of(method: str, path: str, chance: random.Random) -> dict[str, Any]:
     match method:
         case "getListing":
-            return {"src": path, "startAfter": b"", "needLocation": True}
+            after, located = chance.choice([b"", b"b", b"\xc3"]), chance.random() < 0.3
+            return {"src": path, "startAfter": after, "needLocation": located}
         case "getBlockLocations":
             return {"src": path, "offset": 0, "length": 1 << 40}
         case "getPreferredBlockSize":
@@ -103,7 +107,7 @@ async def compare(
 ) -> None:
     """Ask the same of both ways, which must answer alike."""
     method, path = chance.choice(READS), chance.choice([*PATHS, *PLACES, *PLACES])
-    user, fields = chance.choice(list(GROUPS)), fields_of(method, path)
+    user, fields = chance.choice(list(GROUPS)), fields_of(method, path, chance)
     logged = len(served.log.frames)
     seen = looked(methods[method], method, user, fields)
     assert logged == len(served.log.frames), "a look changes nothing"
@@ -121,6 +125,10 @@ async def compare(
     caller = served.scene(user).caller
     if method == "getFileInfo" and quick.file_info(served.namespace, caller, path):
         met["quick"] += 1
+    if method == "getListing" and quick_listing.listing(
+        served.scene(user), GetListingRequestProto(**fields)
+    ):
+        met["quick listing"] += 1
 
 
 async def play(seed: int, cases: int) -> Counter[str]:
@@ -141,7 +149,53 @@ async def play(seed: int, cases: int) -> Counter[str]:
 
 def test_looks_answer_as_the_usual_way_does() -> None:
     met = asyncio.run(play(1, CASES_IN_EACH_RUN))
-    assert min(met[name] for name in (*READS, "usual", "quick")) > 20, met
+    assert min(met[name] for name in (*READS, "usual", "quick", "quick listing")) > 20, met
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_a_page_of_many_kinds_is_the_usual_one(seed: int) -> None:
+    """Names and numbers of each length, files alike and not, and between them what is rare."""
+    chance, served = random.Random(seed), serve(settings=Settings(listing_limit=90))
+    await served.mkdirs("/d")
+    for number in range(200):
+        name, kind = (
+            f"{'né'[: seed % 3]}{'x' * chance.choice([0, 9, 130])}{number}",
+            chance.random(),
+        )
+        if kind < 0.1:
+            await served.mkdirs(f"/d/{name}")
+            continue
+        await served.touch(f"/d/{name}", replication=1 + (seed % 2 and number // 50))
+        node = served.namespace.tree.root.children[b"d"].children[name.encode()]  # type: ignore[union-attr]
+        assert isinstance(node, INodeFile)
+        sizes = [chance.choice([0, 1, 127, 128, 1 << 35]) for _ in range(seed % 2 and number % 4)]
+        node.blocks = tuple(Block(1 << 30, size, 1001) for size in sizes)
+        node.set_times(chance.choice([0, 1, 1 << 41, (1 << 63) - 1]), chance.choice([0, 1 << 41]))
+        if kind < 0.15:
+            node.acl = (AclEntry(AclScope.ACCESS, AclType.USER, "bob", 5),)
+    after, pages = b"", 0
+    while True:
+        fields: dict[str, Any] = {"src": "/d", "startAfter": after, "needLocation": False}
+        request = GetListingRequestProto(**fields)
+        found = quick_listing.listing(served.scene(SUPERUSER), request)
+        usual = reads.get_listing(served.scene(SUPERUSER), request)
+        assert found == usual.SerializeToString()
+        pages += 1
+        if not usual.dirList.remainingEntries:
+            break
+        after = usual.dirList.partialListing[-1].path
+    assert pages == 3
+
+
+async def test_a_page_is_as_closed_as_its_folder() -> None:
+    served = serve()
+    await served.mkdirs("/d")
+    fields = {"startAfter": b"", "needLocation": False}
+    for mode in (0o770, 0o771, 0o774):
+        await served.call("setPermission", src="/d", permission={"perm": mode})
+        assert look(served, "getListing", "alice", src="/d", **fields) is None
+    await served.call("setPermission", src="/d", permission={"perm": 0o775})
+    assert look(served, "getListing", "alice", src="/d", **fields) is not None
 
 
 @pytest.mark.long
