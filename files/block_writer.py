@@ -9,7 +9,7 @@ from files.errors import Unwritable
 from files.namenodes import Namenodes
 from files.pipeline import NodeFailed, Pipeline, Place, WriteLimits
 from files.window import Sent, Window
-from ha.record import dataclass
+from ha.record import dataclass, field
 from hadoop.blocks import Checksum, ChecksumType
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import data_transfer_pb2 as pb
@@ -30,7 +30,7 @@ _RECOVERY: Final = {
 _PACKET_HEADER_BYTES: Final = 33
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class OpenFile:
     """A file as its writer has it open, under the lease of ``client``."""
 
@@ -40,17 +40,15 @@ class OpenFile:
     status: hdfs.HdfsFileStatusProto
     defaults: hdfs.FsServerDefaultsProto
     limits: WriteLimits
+    checksum: Checksum = field(init=False)
+    packet_bytes: int = field(init=False)
+    """How many bytes go into a packet: whole chunks, which have their checksums with them."""
 
-    @property
-    def checksum(self) -> Checksum:
-        """How the bytes of new blocks are checked."""
-        return Checksum(ChecksumType(self.defaults.checksumType), self.defaults.bytesPerChecksum)
-
-    @property
-    def packet_bytes(self) -> int:
-        """How many bytes go into a packet: whole chunks, with their checksums."""
-        chunk, room = self.checksum, self.defaults.writePacketSize - _PACKET_HEADER_BYTES
-        return max(1, room // (chunk.bytes_per_chunk + chunk.size)) * chunk.bytes_per_chunk
+    def __post_init__(self) -> None:
+        told, most = self.defaults, max(self.defaults.writePacketSize, self.limits.packet_bytes)
+        chunk = self.checksum = Checksum(ChecksumType(told.checksumType), told.bytesPerChecksum)
+        chunks = (most - _PACKET_HEADER_BYTES) // (chunk.bytes_per_chunk + chunk.size)
+        self.packet_bytes = max(1, chunks) * chunk.bytes_per_chunk
 
 
 @dataclass(slots=True)
@@ -75,7 +73,7 @@ class BlockWriter:
         """Set up the first pipeline of a new block; raise ``NodeFailed``."""
         self._pipeline = await self._open_pipeline(Stage.PIPELINE_SETUP_CREATE, 0)
 
-    async def send(self, data: bytes, *, last: bool = False) -> None:
+    async def send(self, data: bytes | bytearray, *, last: bool = False) -> None:
         """Send a packet once the window has room; return when it is on its way.
 
         Raises:
@@ -84,9 +82,9 @@ class BlockWriter:
         """
         if self._pipeline is None:
             await self._go_on(None)
-        most = self.file.limits.window_packets
-        await self._wait(lambda window: len(window.waiting) < most)
-        header = PacketHeader(self.window.sent, self._seqno, last=last, length=len(data))
+        count, most = len(data), self.file.limits.window_bytes
+        await self._wait(lambda it: not it.waiting or it.sent - it.acked + count <= most())
+        header = PacketHeader(self.window.sent, self._seqno, last=last, length=count)
         raw = encode_packet(header, checksums_of(data, self.file.checksum), data)
         packet = Sent(self._seqno, header.end, raw)
         self._seqno += 1

@@ -30,8 +30,10 @@ class WriteLimits:
     """More for each DataNode: the one that stands still is accused by the one before it."""
     alive_seconds: float = 20.0
     """Between two signs of life to the pipeline, and renewals of the lease (it lasts 60 s)."""
-    window_packets: int = 48
-    """3 MiB of the usual packets are kept until all DataNodes have them."""
+    window_bytes: Callable[[], int] = lambda: 3 * 1024 * 1024
+    """Kept until all DataNodes have them; one packet at least."""
+    packet_bytes: int = 0
+    """Of a packet, with its checksums, where the NameNode names less."""
     complete_seconds: float = 90.0
     """For enough DataNodes to report the last block of a file."""
     attempts: int = 5

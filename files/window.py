@@ -11,6 +11,7 @@ from ha.record import dataclass, field
 from hadoop.proto.data_transfer_pb2 import Status
 from hadoop.wire.errors import MalformedTransfer
 
+_SUCCESS: Final = Status.SUCCESS  # looked up once: protobuf's enums take long
 OUT_OF_BAND: Final = -2
 """The number of an acknowledgement that is of no packet: a DataNode says that it restarts."""
 
@@ -53,5 +54,5 @@ def failed_node(replies: Sequence[int]) -> int | None:
 
     It is the last that does not confirm: the one before it only passes on what it has not heard.
     """
-    bad = [place for place, reply in enumerate(replies) if reply != Status.SUCCESS]
+    bad = [place for place, reply in enumerate(replies) if reply != _SUCCESS]
     return bad[-1] if bad else None

@@ -176,7 +176,7 @@ class Writer:
         return min(most, self.file.status.blocksize - begin) - len(self._buffer)
 
     async def _send_buffer(self, block: BlockWriter) -> None:
-        data, self._buffer = bytes(self._buffer), bytearray()
+        data, self._buffer = self._buffer, bytearray()
         await block.send(data)
         if block.window.sent >= self.file.status.blocksize:
             await self._end_block()

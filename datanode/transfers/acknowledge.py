@@ -16,6 +16,7 @@ from hadoop.wire.errors import DataNodeError, MalformedTransfer
 from hadoop.wire.packets import PacketHeader
 from hadoop.wire.peer import Peer
 
+_SUCCESS: Final = pb.Status.SUCCESS
 _MOST_DUE: Final = 1024
 """Packets without an acknowledgement; the client itself stops at 80."""
 _MAX_REPLIES: Final = 64
@@ -127,8 +128,7 @@ class Acknowledger:
     async def _send(self, due: Due, downstream: list[int]) -> None:
         replies = [due.status, *downstream]
         header = due.header
-        everywhere = all(reply == pb.Status.SUCCESS for reply in replies)
-        if everywhere and header.length:
+        if header.length and replies.count(_SUCCESS) == len(replies):
             self._store.acknowledged(self._block, header.end, due.tail)
         assert self._client is not None
         await self._client.send_soon(_acknowledgement(header.seqno, replies), seconds=self._seconds)

@@ -18,15 +18,16 @@ from files.checksum import file_checksum
 from files.errors import FilesError, Refused
 from files.held_tokens import login_by
 from files.namenodes import Namenodes
+from files.pipeline import WriteLimits
 from files.read import Reader
-from files.write import DEFAULT_LIMITS, Writer
+from files.write import Writer
 from ha.conf import topology
 from ha.conf.configuration import Configuration
 from ha.conf.keys import datanode as keys
 from ha.conf.keys import security as keys_security
 from ha.conf.keys import web as keys_web
 from ha.daemon.http.hosts import allowed_hosts
-from ha.record import dataclass, field, replace
+from ha.record import dataclass, field
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ACCESS_CONTROL, IO_EXCEPTION, RETRIABLE, UNSUPPORTED_OPERATION
 from ha.rpc.sasl.initiation import LoginToken
@@ -47,7 +48,10 @@ BODY_SECONDS: Final = 60.0
 LEAST_BYTES: Final = 1024
 _BODY_BYTES: Final = 64 * 1024
 """Of a body at once: all that has come, six times as much, would be held while it is written."""
-_UPLOAD: Final = replace(DEFAULT_LIMITS, window_packets=16)
+WINDOWS_BYTES: Final = 24 * 1024 * 1024
+"""What all uploads together send ahead of acknowledgements, each its share, but one packet."""
+_MOST_WINDOW_BYTES: Final = 1024 * 1024
+_PACKET_BYTES: Final = 128 * 1024
 _PERMISSION: Final = 0o644
 _PARAMS: Final = {
     "GET OPEN": ("getBlockLocations", "offset length buffersize"),
@@ -94,6 +98,7 @@ class DataRoutes:
     takes_tokens: bool = False
     most_transfers: int = MOST_TRANSFERS
     body_seconds: float = BODY_SECONDS
+    windows_bytes: int = WINDOWS_BYTES
     _transfers: int = 0
     _active: int = 0
     """The place of the NameNode that answered last; one that is gone costs each request seconds."""
@@ -232,7 +237,7 @@ class DataRoutes:
             unmasked=values["unmaskedpermission"],
             replication=values["replication"] or 0,
             block_size=values["blocksize"] or 0,
-            limits=_UPLOAD,
+            limits=self._limits(),
         )
         async with _ended_by(writer.discard, request.remote, asked.path):
             await self._take_in(request, writer)
@@ -244,11 +249,18 @@ class DataRoutes:
         self, request: web.Request, asked: _Asked, namenodes: Namenodes
     ) -> web.Response:
         """Take in bytes behind a file's end; if that fails, it is closed with those that came."""
-        writer = await Writer.append(namenodes, asked.path, limits=_UPLOAD)
+        writer = await Writer.append(namenodes, asked.path, limits=self._limits())
         async with _ended_by(writer.close, request.remote, asked.path):
             await self._take_in(request, writer)
             await writer.close()
         return web.Response(headers=HEADERS)
+
+    def _limits(self) -> WriteLimits:
+        """Return those of an upload; its window becomes less while there are more transfers."""
+        return WriteLimits(
+            window_bytes=lambda: min(_MOST_WINDOW_BYTES, self.windows_bytes // self._transfers),
+            packet_bytes=_PACKET_BYTES,
+        )
 
     async def _take_in(self, request: web.Request, writer: Writer) -> None:
         """Write the body of a request; raise ``TimeoutError`` if it comes too slowly."""
@@ -267,7 +279,7 @@ class DataRoutes:
             await writer.write(data)
 
 
-def _owner(token: TokenProto) -> str:
+async def _owner(token: TokenProto) -> str:
     """Return the owner in a token, which proves nothing here: the NameNode judges it."""
     try:
         return login_by(token.identifier, token.password).owner

@@ -21,8 +21,8 @@ class ByteBudget:
         return self._held
 
     def try_take(self, count: int) -> bool:
-        """Take ``count`` bytes and return True if they are free and no other taker waits."""
-        if self._waiting or self._held + count > self.limit:
+        """Take ``count`` bytes and return True, as long as half of all stay free for ``take``."""
+        if self._waiting or 2 * (self._held + count) > self.limit:
             return False
         self._held += count
         return True
@@ -31,7 +31,8 @@ class ByteBudget:
         """Take ``count`` bytes; raise ``ValueError`` if that is more than the whole budget."""
         if count > self.limit:
             raise ValueError(f"{count} bytes are more than the {self.limit} that all share")
-        if self.try_take(count):
+        if not self._waiting and self._held + count <= self.limit:
+            self._held += count
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         entry = (count, turn)

@@ -15,8 +15,8 @@ FIRST_BYTES: Final = 4 * 1024
 """The buffer of a connection that has not sent much: operations are short."""
 PACKET_BYTES: Final = 64 * 1024
 """The buffer of each connection may have this size: a packet of Hadoop's client fits."""
-MANY_PACKETS_BYTES: Final = 1024 * 1024
-"""The buffer of a connection that sends faster than we work, as long as the budget lasts."""
+MANY_PACKETS_BYTES: Final = 512 * 1024
+"""The buffer of a connection that sends faster than we work, while half of the budget is free."""
 
 
 class PeerLost(Exception):
@@ -115,11 +115,10 @@ class Connection(asyncio.BufferedProtocol):
         buffer = self._buffer
         capacity = self._capacity_for(count)
         more = max(0, capacity - PACKET_BYTES) - self._borrowed
-        if more > 0 and not self._budget.try_take(more):
-            if count > buffer.capacity:
-                await self._wait_for_memory(more)
-            else:
-                capacity, more = buffer.capacity, 0
+        if more > 0 and count > buffer.capacity:
+            await self._wait_for_memory(more)
+        elif more > 0 and not self._budget.try_take(more):
+            capacity, more = buffer.capacity, 0
         elif more < 0:
             self._budget.give(-more)
         self._borrowed += more

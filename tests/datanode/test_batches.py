@@ -147,7 +147,7 @@ async def test_memory_for_long_packets_is_shared_and_has_an_end(tmp_path: Path) 
 
 
 async def test_readers_that_take_nothing_hold_a_packet_each(tmp_path: Path) -> None:
-    limits = replace(client.LIMITS, shared_bytes=300_000)
+    limits = replace(client.LIMITS, shared_bytes=600_000)
     async with client.node(tmp_path / "a", limits) as one:
         await finalized(one.store, block(), DATA * 10)
         request = pb.OpReadBlockProto(header=header(block()), offset=0, len=len(DATA) * 10)

@@ -7,11 +7,11 @@ import pytest
 from hadoop.wire.byte_budget import ByteBudget
 
 
-async def test_what_is_there_is_taken_at_once() -> None:
+async def test_what_is_there_is_taken_at_once_and_half_of_it_kept_for_those_in_need() -> None:
     budget = ByteBudget(10)
-    assert budget.try_take(6)
-    assert not budget.try_take(5)
-    await budget.take(4)
+    assert budget.try_take(5)
+    assert not budget.try_take(1)
+    await budget.take(5)
     assert budget.held == 10
     budget.give(10)
     assert budget.held == 0

@@ -28,8 +28,10 @@ from ha.rpc.sasl.initiation import LoginToken
 from ha.security.access_control import AccessControl
 from hadoop.blocks import Checksum
 from hadoop.wire.checksums import checksums_of
+from tests.files.cuts import Door, doors
 from tests.files.world import MIB, Handle, World, folder_of_bobs, get, mode_of, noise, put, world
 from tests.ha.security.test_unproven import Lines
+from tests.namenode_sim.datanode_protocol.served import seen
 
 DATA = noise(2 * MIB + 4321)
 KNOWN = "one:8020"
@@ -125,6 +127,22 @@ async def test_a_body_may_come_in_chunks(tmp_path: Path) -> None:
         assert await get(site.made.client, "/f") == DATA
         assert (await site.ask("PUT", "/empty", "CREATE")).status == 201
         assert await get(site.made.client, "/empty") == b""
+
+
+async def test_uploads_share_what_they_send_ahead(tmp_path: Path) -> None:
+    """DataNodes take all packets and acknowledge none: each upload stops at its share."""
+    silent = Door(0, after=10, stalls=True, reading=True)
+    async with web(tmp_path, windows_bytes=800_000) as site, doors(site.made, silent):
+        head = "&replication=1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99000000\r\n\r\n"
+        for name in ("one", "two"):
+            (await raw(site, f"PUT /webhdfs/v1/{name}?op=CREATE&{NAMED}{head}"))[1].write(DATA)
+
+        def ahead() -> list[int]:
+            return [path.stat().st_size for path in tmp_path.rglob("rbw/blk_*[0-9]")]
+
+        await seen(lambda: len(ahead()) == 2 and min(ahead()) > 300_000)
+        await put(site.made.client, "/small", b"")
+        assert max(ahead()) <= 400_000
 
 
 async def test_a_default_acl_takes_what_the_umask_has_not_cut(tmp_path: Path) -> None:

@@ -167,13 +167,14 @@ async def test_a_slow_writer_keeps_its_lease_and_pipeline(tmp_path: Path) -> Non
 
 
 async def test_few_packets_are_under_way(tmp_path: Path) -> None:
-    limits = WriteLimits(window_packets=2)
+    limits = WriteLimits(window_bytes=lambda: 400_000, packet_bytes=150_000)
     async with world(tmp_path) as made:
         writer = await Writer.create(made.client, "/f", limits=limits)
         for at in range(0, len(DATA), 50_000):
             await writer.write(DATA[at : at + 50_000])
             block = writer.block
-            assert block is None or len(block.window.waiting) <= 2
+            assert block is None or block.window.sent - block.window.acked <= 400_000
+            assert block is None or block.file.packet_bytes == 290 * 512
         await writer.close()
         assert await get(made.client, "/f") == DATA
 

@@ -36,7 +36,7 @@ from tests.interop.hadoop_server import JARS
 SPEED_BAR: Final = 0.8
 GROWTH_BARS: Final = {"NameNode": 32.0, "DataNode": 128.0}
 """MB over the idle process, for 64 transfers: half of one for each at the NameNode; at the DataNode
-1 MiB of an upload's packets on their way, and as much in the buffer of the one that takes it in."""
+2 MB: an upload's packets on their way, the buffer that takes them in, and what HTTP reads ahead."""
 _UNIT: Final = "x Hadoop's speed"
 _MEGABYTE: Final = 1024 * 1024
 _WARM_UPS: Final = 1
