@@ -111,6 +111,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _own_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take back the certificate under which a command that a test ran here has left us calling."""
     monkeypatch.setattr(own_tls, "_own", vars(own_tls)["_own"])
+    monkeypatch.setattr(own_tls, "_pages", vars(own_tls)["_pages"])
 
 
 @pytest.fixture(autouse=True)

@@ -79,11 +79,11 @@ HAZARDS: Final = (
     ),
     Hazard(
         keys.HTTP_POLICY,
-        lambda policy: policy.upper() == "HTTPS_ONLY",
-        _SERVERS,
-        "nnha serves no HTTPS: images and edits would travel in the clear",
-        "Keep these connections on a network that you trust, and set it to HTTP_ONLY for these "
-        "daemons",
+        keys.https_only,
+        _BLOCKS,
+        "of nnha's daemons a JournalNode alone serves HTTPS: images would travel in the clear",
+        "Keep these connections on a network that you trust, or give all of nnha's daemons "
+        "certificates (nnha.security.tls.dir), and set it to HTTP_ONLY for them, JournalNodes too",
     ),
     Hazard(
         keys.ENCRYPT_DATA_TRANSFER,

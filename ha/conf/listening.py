@@ -30,6 +30,7 @@ RESOLVER_SECONDS: Final = 3.0
 BIND_HOSTS: Final[dict[Key[Any], tuple[Key[str | None], ...]]] = {
     keys_journal.RPC: (keys_journal.RPC_BIND,),
     keys_journal.HTTP: (keys_journal.HTTP_BIND,),
+    keys_journal.HTTPS: (keys_journal.HTTPS_BIND,),
     keys_journal.HADOOP_RPC: (keys_journal.HADOOP_RPC_BIND,),
     keys_datanode.DATA: (),
     keys_datanode.RPC: (),
@@ -161,7 +162,7 @@ def _default_host(conf: Configuration, key: Key[Any], host: str) -> tuple[str, s
 
     ``host`` is where others look for it.
     """
-    journal = key in (keys_journal.RPC, keys_journal.HTTP)
+    journal = key in (keys_journal.RPC, keys_journal.HTTP, keys_journal.HTTPS)
     own = own_name(conf, conf.get(keys_journal.RPC).port) if journal else host
     mode = f"{SECURITY_MODE.name}={conf.get(SECURITY_MODE)}"
     if any(named_hosts(conf)) and elsewhere(conf) is None:

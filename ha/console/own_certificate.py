@@ -8,7 +8,7 @@ from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys.security import AUTHENTICATION, SECURITY_MODE, TLS_DIR
 from ha.security.caller import Role
-from ha.security.own_tls import act_as, configured
+from ha.security.own_tls import act_as, ask_pages_as_configured, configured
 
 PEOPLE = (Role.ADMIN, Role.OPERATOR)
 
@@ -22,6 +22,10 @@ def call_under_certificate(configuration: Configuration, *roles: Role) -> None:
     """
     if configuration.get(AUTHENTICATION).lower() == "kerberos":
         _call_with_tickets(configuration)
+    try:
+        ask_pages_as_configured(configuration)
+    except ConfigurationError as failure:
+        click.echo(f"warning: {failure}", err=True)  # few commands fetch segments
     base = configuration.get(TLS_DIR)
     if base is None:
         return

@@ -24,10 +24,12 @@ from ha.conf.keys.security import (
     AUTHENTICATION,
     AUTHORIZATION,
     HTTP_AUTHENTICATION,
+    HTTP_POLICY,
     SECURITY_MODE,
     SIMPLE_CLIENTS,
     TLS_DIR,
     Mode,
+    https_only,
 )
 from ha.conf.keys.web import WEB_HOSTS
 from ha.conf.listening import BIND_HOSTS, Door, elsewhere, is_loopback, named_hosts
@@ -36,7 +38,7 @@ from ha.daemon.process import ExitWith
 from ha.security.access_control import AccessControl
 from ha.security.audit import AuditLog
 from ha.security.caller import Role
-from ha.security.own_tls import act_as, configured
+from ha.security.own_tls import act_as, ask_pages_as_configured, configured
 from ha.security.peer_uid import is_told
 
 if TYPE_CHECKING:
@@ -61,8 +63,11 @@ OF_PEERS: Final = frozenset(
 """Listeners that other hosts need: not the pages of DataNode and ZKFC, which are for operators."""
 
 _PAGES: Final = frozenset(
-    key.name for key in (keys.NAMENODE_HTTP, keys_journal.HTTP, keys_datanode.HTTP, ZKFC_HTTP)
-)
+    key.name
+    for key in (
+        keys.NAMENODE_HTTP, keys_journal.HTTP, keys_journal.HTTPS, keys_datanode.HTTP, ZKFC_HTTP,
+    )
+)  # fmt: skip
 NEED_PAGES: Final = frozenset({Daemon.NAMENODE, Daemon.JOURNALNODE})
 
 _BELIEVED: Final = "whoever reaches a port is believed; nothing is encrypted"
@@ -144,7 +149,22 @@ def check_exposure(
     )
     let_in_by_lists(access, configuration, own)
     access.web_way = pages
+    serve_https(access, configuration, daemon)
     return access
+
+
+def serve_https(access: AccessControl, configuration: Configuration, daemon: Daemon) -> None:
+    """Have a JournalNode serve and fetch segments by HTTPS alone, where dfs.http.policy says so.
+
+    Raises ConfigurationError where there is no certificate for that.
+    """
+    if daemon is not Daemon.JOURNALNODE:
+        return
+    ask_pages_as_configured(configuration)
+    if https_only(configuration.get(HTTP_POLICY)):
+        from ha.security.page_store import page_certificate
+
+        access.https = page_certificate(configuration, access.tls)
 
 
 def let_in_by_lists(

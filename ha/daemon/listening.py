@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
+    from ha.security.page_store import PageStore
     from ha.security.tls_files import TlsFiles
 
 BACKLOG: Final = 100
@@ -31,14 +32,15 @@ async def listen(
     host: str,
     port: int,
     *,
-    tls: "TlsFiles | None",
+    tls: "TlsFiles | PageStore | None",
     backlog: int = BACKLOG,
     demanding: bool = True,
+    plain: bool = True,
 ) -> tuple[Listener, int]:
     """Serve a protocol on an address; return the port (a free one if 0 was asked for).
 
-    With certificates the port takes TLS and plain bytes; if ``demanding``, TLS only of callers with
-    a certificate.
+    With certificates the port takes TLS and, if ``plain``, plain bytes; if ``demanding``, TLS only
+    of callers with a certificate.  With a Java store no caller is asked for one.
 
     Raises:
         OSError: the address cannot be had.
@@ -47,7 +49,7 @@ async def listen(
         # Loaded here: certificates take 13 MB, and most daemons have none.
         from ha.daemon.peeking import PeekingListener
 
-        peeking = PeekingListener(factory, tls, demanding=demanding)
+        peeking = PeekingListener(factory, tls, demanding=demanding, plain=plain)
         return peeking, await peeking.start(host, port, backlog)
     server = await listen_plainly(factory, host, port, backlog)
     return _Plain(server), int(server.sockets[0].getsockname()[1])

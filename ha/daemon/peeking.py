@@ -29,6 +29,7 @@ from ha.daemon.door.places import Standing
 from ha.record import dataclass
 from ha.security.certificates import Leaf
 from ha.security.first_byte import TLS_FIRST_BYTE
+from ha.security.page_store import PageStore
 from ha.security.tls_files import TlsFiles
 
 log = structlog.get_logger()
@@ -64,12 +65,23 @@ class PeekingListener:
     """Accepts connections for ``factory``, whose protocols see no difference."""
 
     def __init__(
-        self, factory: Callable[[], asyncio.BaseProtocol], tls: TlsFiles, *, demanding: bool
+        self,
+        factory: Callable[[], asyncio.BaseProtocol],
+        tls: TlsFiles | PageStore,
+        *,
+        demanding: bool,
+        plain: bool = True,
     ) -> None:
-        """Refuse handshakes without a certificate if ``demanding``."""
+        """Refuse handshakes without a certificate if ``demanding``; take no plain bytes if not
+        ``plain``.
+        """
         self._factory = factory
-        self._tls = tls
-        self._demanding = demanding
+        self._files: TlsFiles | None = None
+        if isinstance(tls, PageStore):
+            self._context = tls.context
+        else:
+            self._files, self._context = tls, tls.server if demanding else tls.lenient_server
+        self._plain = plain
         self._loop = asyncio.get_running_loop()
         self._sockets: list[socket.socket] = []
         self._door: Door[socket.socket] = Door("opening", self._turned_away)
@@ -87,7 +99,8 @@ class PeekingListener:
         except OSError:
             self._close_sockets()
             raise
-        self._tls.start()
+        if self._files is not None:
+            self._files.start()
         self._accept_again()
         bound: int = self._sockets[0].getsockname()[1]
         return bound
@@ -213,20 +226,22 @@ class PeekingListener:
 
     async def _open(self, connection: socket.socket, *, secure: bool) -> None:
         try:
+            if not secure and not self._plain:
+                raise ConnectionError("it speaks no TLS, and this port takes nothing else")
             if not secure:
                 await self._loop.connect_accepted_socket(self._factory, connection)
                 return
-            context = self._tls.server if self._demanding else self._tls.lenient_server
             transport, _ = await self._loop.connect_accepted_socket(
                 self._factory, connection,
-                ssl=context, ssl_handshake_timeout=HANDSHAKE_SECONDS,
+                ssl=self._context, ssl_handshake_timeout=HANDSHAKE_SECONDS,
             )  # fmt: skip
         except OSError as failure:
             self._refused(connection, str(failure))
             connection.close()
             return
         HANDSHAKES.labels("done").inc()
-        self._watch(transport)
+        if self._files is not None:
+            self._watch(self._files, transport)
 
     def _refused(self, connection: socket.socket, why: str) -> None:
         peer: Any = None
@@ -236,11 +251,11 @@ class PeekingListener:
         because = why or "it hung up before the handshake was done"
         log.info("tls.refused", peer=peer and peer[0], because=because)
 
-    def _watch(self, transport: asyncio.BaseTransport) -> None:
+    def _watch(self, files: TlsFiles, transport: asyncio.BaseTransport) -> None:
         shown = transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
-        leaf = self._tls.leaf(shown or b"")
+        leaf = files.leaf(shown or b"")
         if isinstance(leaf, Leaf):
-            watch(self._tls, leaf, transport, self._loop)
+            watch(files, leaf, transport, self._loop)
 
 
 def _peek(connection: socket.socket) -> tuple[int, bool]:

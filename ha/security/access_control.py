@@ -27,6 +27,7 @@ from ha.security.user_names import UserNames, local_uid
 
 if TYPE_CHECKING:
     from ha.security.kerberos.admission import Admission
+    from ha.security.page_store import PageStore
     from ha.security.sasl.way import Way
     from ha.security.tls_files import TlsFiles
 
@@ -92,6 +93,8 @@ class AccessControl:
         """How callers of Hadoop RPC may prove themselves; empty: they are not asked to."""
         self.web_way: Way | None = None
         """How requests for pages may; None: tickets are nothing to them."""
+        self.https: TlsFiles | PageStore | None = None
+        """The certificate of pages that are served by HTTPS alone; None: they are not."""
         self.admission: Admission | None = None
         """Access lists, proxy users and Kerberos names; None: there are none."""
         self._target = target

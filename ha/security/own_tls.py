@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ha.conf.configuration import Configuration
-from ha.conf.keys.security import TLS_CHECK_INTERVAL, TLS_DIR, Mode
+from ha.conf.errors import ConfigurationError
+from ha.conf.keys.security import HTTP_POLICY, TLS_CHECK_INTERVAL, TLS_DIR, Mode, https_only
 from ha.record import dataclass
 from ha.security.caller import Role
 
@@ -29,6 +30,7 @@ class OwnTls:
 
 
 _own: OwnTls | None = None
+_pages: ssl.SSLContext | None = None
 
 
 def configured(conf: Configuration, *roles: Role) -> "TlsFiles | None":
@@ -67,6 +69,36 @@ def own_tls() -> OwnTls | None:
 def context_for(role: Role | None) -> ssl.SSLContext | None:
     """Return a context to connect to a server of that role (None: any); None: in plain."""
     return None if _own is None else _own.files.client(role)
+
+
+def ask_pages_as_configured(conf: Configuration) -> None:
+    """Fetch segments from JournalNodes over HTTPS from now on, where dfs.http.policy says so.
+
+    Raises ``ConfigurationError`` for a store of trusted certificates that cannot be used.
+    """
+    global _pages
+    _pages = None
+    if not https_only(conf.get(HTTP_POLICY)):
+        return
+    try:
+        from ha.security.page_store import trusted_pages
+    except ModuleNotFoundError as missing:
+        where = conf.where(HTTP_POLICY)
+        raise ConfigurationError(
+            f"{where} needs {missing.name}: pip install 'nnha[tls]'."
+        ) from missing
+
+    _pages = trusted_pages(conf)
+
+
+def segment_context() -> ssl.SSLContext | None:
+    """Return a context to fetch segments; None: no certificate but the system's is trusted."""
+    return context_for(Role.JOURNALNODE) or _pages
+
+
+def segment_scheme() -> str:
+    """Return the scheme of segments on JournalNodes, as dfs.http.policy says it."""
+    return "http" if _pages is None else "https"
 
 
 def ending_certificates() -> tuple[str, ...]:

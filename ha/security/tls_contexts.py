@@ -42,21 +42,53 @@ def client_context(pair: Pair, authorities: bytes) -> ssl.SSLContext:
     return _fill(context, pair, authorities)
 
 
-def _fill(context: ssl.SSLContext, pair: Pair, authorities: bytes) -> ssl.SSLContext:
+def serving_all(chain: bytes) -> ssl.SSLContext:
+    """Return a context for a listener that asks no caller for a certificate.  Raises ssl.SSLError.
+
+    ``chain``: its key, its certificate and those above it, in PEM.
+    """
+    context = _strict(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER))
+    context.num_tickets = 0
+    _load_chain(context, chain)
+    return context
+
+
+def trusting(authorities: bytes | None) -> ssl.SSLContext:
+    """Return a context for a client without a certificate; None: it trusts what the system does.
+
+    Raises ssl.SSLError.
+    """
+    context = _strict(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+    if authorities is None:
+        context.load_default_certs()
+    else:
+        context.load_verify_locations(cadata=authorities.decode("ascii"))
+    return context
+
+
+def _strict(context: ssl.SSLContext) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_COMPRESSION
-    context.load_verify_locations(cadata=authorities.decode("ascii"))
-    # ssl reads files only, and between two of them the operator may change one: what was looked
-    # at before is what is used.
+    return context
+
+
+def _fill(context: ssl.SSLContext, pair: Pair, authorities: bytes) -> ssl.SSLContext:
+    _strict(context).load_verify_locations(cadata=authorities.decode("ascii"))
     # The authorities follow the certificate: else OpenSSL looks for its issuer, and verifies both,
     # in each handshake, for a tenth of its CPU.
+    _load_chain(context, b"\n".join((pair.key, pair.certificate, authorities)))
+    return context
+
+
+def _load_chain(context: ssl.SSLContext, chain: bytes) -> None:
+    # ssl reads files only, and between two of them the operator may change one: what was looked
+    # at before is what is used.
     memory = os.memfd_create("pair", os.MFD_CLOEXEC)
     try:
-        os.write(memory, b"\n".join((pair.key, pair.certificate, authorities)))
+        os.write(memory, chain)
         context.load_cert_chain(f"/proc/self/fd/{memory}")
     finally:
         os.close(memory)
-    return context
 
 
 class CurrentContext(ssl.SSLContext):
@@ -90,8 +122,8 @@ def serving(current: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
     return context
 
 
-def calling(current: Callable[[], ssl.SSLContext], check: Check) -> ssl.SSLContext:
-    """Return a context for a client that accepts only servers that pass ``check``."""
+def calling(current: Callable[[], ssl.SSLContext], check: Check | None) -> ssl.SSLContext:
+    """Return a context for a client that accepts only servers that pass ``check``, if any."""
     context = CurrentContext(ssl.PROTOCOL_TLS_CLIENT)
     context.current, context.check = current, check
     return context

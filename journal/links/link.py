@@ -13,6 +13,7 @@ import grpc
 from google.protobuf.message import Message
 
 from ha.record import dataclass
+from ha.security.own_tls import segment_scheme
 from journal.model import Epoch, JournalId, NamespaceInfo, TxId
 from journal.proto import journal_pb2 as pb
 
@@ -127,4 +128,4 @@ def segment_url(
     if damaged_ok:
         query["damagedOk"] = "true"
     at = f"[{host}]" if ":" in host else host
-    return f"http://{at}:{port}/getJournal?{urlencode(query)}"
+    return f"{segment_scheme()}://{at}:{port}/getJournal?{urlencode(query)}"

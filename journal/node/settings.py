@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from ha.conf.keys import journal as keys
+from ha.conf.keys.key import Key
+from ha.conf.keys.units import HostPort
 from ha.record import dataclass, field
 
 FRAME_ROOM_BYTES: Final = 1024 * 1024
@@ -24,6 +27,7 @@ class NodeSettings:
     ``nodes`` has the nodes of each journal, synced or not: segments come from nowhere else.
     ``journal_ids`` are the journals that the configuration names, and no other is made; where it
     names none, only a few are.
+    With ``https`` the port of ``http`` takes TLS and nothing else.
     ``addresses_because`` says of ``rpc`` and ``http`` why they are these addresses.
     """
 
@@ -38,6 +42,7 @@ class NodeSettings:
     lane_port: int = 0
     http_host: str = "127.0.0.1"
     http_port: int = 0
+    https: bool = False
     addresses_because: Mapping[str, str] = field(default_factory=dict)
     edits_cache_bytes: int = 0
     max_journals: int = 64
@@ -67,6 +72,11 @@ class NodeSettings:
     sync_call_seconds: float = 20.0
     sync_stall_seconds: float = 30.0
     sync_bytes_per_second: int = 0
+
+    @property
+    def http_key(self) -> Key[HostPort]:
+        """The key of the pages' address."""
+        return keys.HTTPS if self.https else keys.HTTP
 
     @property
     def max_frame_bytes(self) -> int:

@@ -9,8 +9,7 @@ from contextlib import aclosing
 import aiohttp
 
 from ha.daemon.http.negotiate import prove_ourselves
-from ha.security.caller import Role
-from ha.security.own_tls import context_for, secure_url
+from ha.security.own_tls import secure_url, segment_context
 from journal.errors import StorageFailed, Unavailable
 from journal.links.settings import ReaderSettings
 from journal.reader.frame_stream import Chunk, FrameReader
@@ -33,7 +32,7 @@ def http_session(settings: ReaderSettings) -> aiohttp.ClientSession:
         connect=settings.http_open_timeout_seconds,
         sock_read=settings.http_read_timeout_seconds,
     )
-    connector = aiohttp.TCPConnector(ssl=context_for(Role.JOURNALNODE) or True)
+    connector = aiohttp.TCPConnector(ssl=segment_context() or True)
     return aiohttp.ClientSession(
         connector=connector,
         timeout=timeout,

@@ -1,22 +1,27 @@
 """Pages of a cluster of ours with Kerberos, asked by curl and by Hadoop's client for pages."""
 
+import asyncio
 import json
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from deploy.local.cluster.cluster import Cluster, open_cluster
 from deploy.local.cluster.java import class_path, find_java
+from deploy.local.cluster.ports import free_ports
 from hadoop.webhdfs import token_text
+from tests.ha.security.java_store import PASSWORD, site
 from tests.ha.security.kdc import REALM, Kdc
 from tests.interop.hadoop_jars import server_jar
 from tests.interop.hadoop_server import JARS, SOURCES, compile_java
 from tests.interop.mixed.secured import AS_ANOTHER
 from tests.interop.test_kerberos import keys
+from tests.journal.node.test_https import secure
+from tests.journal.node.test_process import process
 from tests.needs import HADOOP_SERVER, JAVA_COMPILER, KDC, OTHER_USER
 
 pytestmark = [
@@ -98,6 +103,27 @@ def test_bytes_go_by_tickets_by_tokens_and_for_another(
         assert asked(realm, None, f"{where}&delegation={token}")[0] == 403
 
 
+async def test_java_shows_its_ticket_to_a_journalnode_over_https(
+    realm: Kdc, tmp_path: Path
+) -> None:
+    place = tmp_path / "conf"
+    port, page = free_ports(2)
+    ports = {
+        "dfs.journalnode.rpc-address": f"localhost:{port}",
+        "dfs.journalnode.https-address": f"localhost:{page}",
+        "dfs.journalnode.edits.dir": str(tmp_path / "jn"),
+    }
+    told = {name: one.value for name, one in secure(realm, place).settings.items()}
+    site(place / "hdfs-site.xml", told | ports)
+    url = f"https://localhost:{page}/getJournal?jid=none&segmentTxId=1"
+    trust = (f"-Djavax.net.ssl.trustStore={place / 'truststore.p12'}",
+             f"-Djavax.net.ssl.trustStorePassword={PASSWORD}")  # fmt: skip
+    async with process(place, port):
+        assert (await asyncio.to_thread(asked, realm, None, url, "-k"))[0] == 401
+        got, _ = await asyncio.to_thread(asked_by_java, realm, tmp_path, url, url, options=trust)
+        assert got == "GET 404", "it has no such journal, and says so to a NameNode alone"
+
+
 def forged(token: str) -> str:
     """Return the token with another password."""
     found = token_text.decoded(token)
@@ -120,13 +146,13 @@ def asked(realm: Kdc, name: str | None, url: str, *more: str) -> tuple[int, byte
     return int(status), content
 
 
-def asked_by_java(realm: Kdc, folder: Path, *urls: str) -> list[str]:
+def asked_by_java(realm: Kdc, folder: Path, *urls: str, options: Sequence[str] = ()) -> list[str]:
     """Return what PageClient says of its GET and of its PUT, whose body it can send only once."""
     jars = class_path(*JARS, first=server_jar())
     compile_java(SOURCES / "nnha/PageClient.java", jars, folder)
     command = [
         *AS_ANOTHER, str(find_java().executable), f"-Djava.security.krb5.conf={realm.krb5_conf}",
-        "-cp", f"{folder}:{jars}", "nnha.PageClient",
+        *options, "-cp", f"{folder}:{jars}", "nnha.PageClient",
         f"nn/localhost@{REALM}", str(realm.keytab("nn/localhost")), *urls,
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -55,6 +55,14 @@ WRITE_LANES = Key(
 )
 HTTP = Key("dfs.journalnode.http-address", host_port(default_port=8480), "0.0.0.0:8480", _G, "")
 HTTP_BIND = Key("dfs.journalnode.http-bind-host", optional_text, "", _G, "listen here")
+HTTPS = Key(
+    "dfs.journalnode.https-address",
+    host_port(default_port=8481),
+    "0.0.0.0:8481",
+    _G,
+    "with dfs.http.policy=HTTPS_ONLY, instead of dfs.journalnode.http-address",
+)
+HTTPS_BIND = Key("dfs.journalnode.https-bind-host", optional_text, "", _G, "listen here")
 SYNC = Key("dfs.journalnode.enable.sync", flag, "true", _G, "fetch missed segments from peers")
 SYNC_INTERVAL = Key("dfs.journalnode.sync.interval", _call, "120000", _G, "")
 DISK_WARN_FREE = Key(

@@ -51,6 +51,11 @@ def _audit_format(value: str) -> AuditFormat:
         raise BadValue(f"must be one of {', '.join(AuditFormat)}") from None
 
 
+def https_only(policy: str) -> bool:
+    """Return whether pages are to be served by HTTPS and by nothing else."""
+    return policy.upper() == "HTTPS_ONLY"
+
+
 def _clients(value: str) -> bool:
     if value.strip() not in ("proven", "simple-i-know"):
         raise BadValue("must be proven or simple-i-know")
@@ -151,6 +156,17 @@ HTTP_AUTHENTICATION = Key(
     "hadoop.http.authentication.type", text, "simple", _G, "who may see the pages"
 )
 HTTP_POLICY = Key("dfs.http.policy", text, "HTTP_ONLY", _G, "HTTP_ONLY, HTTPS_ONLY or both")
+SERVER_STORE_FILE = Key(
+    "dfs.https.server.keystore.resource", text, "ssl-server.xml", _G,
+    "where ssl.server.keystore.location and .password are: PKCS#12, for a JournalNode's HTTPS",
+)  # fmt: skip
+CLIENT_STORE_FILE = Key(
+    "hadoop.ssl.client.conf", text, "ssl-client.xml", _G,
+    "where ssl.client.truststore.location and .password are: PKCS#12, for HTTPS of JournalNodes",
+)  # fmt: skip
+HTTPS_NEEDS_CERTIFICATE = Key(
+    "dfs.client.https.need-auth", flag, "false", _G, "HTTPS for callers with a certificate only"
+)
 ENCRYPT_DATA_TRANSFER = Key(
     "dfs.encrypt.data.transfer", flag, "false", _G, "blocks are encrypted on the wire"
 )

@@ -7,7 +7,10 @@ _NOT_OF_FILES = (
 )
 _SAFE_MODE_LOOKS = "safe mode is looked at once a second, and copies are made only after it"
 _CLIENTS = "Hadoop's clients read it, and none of nnha's daemons does"
-_NO_HTTPS = "nnha serves no HTTPS; its daemons do not start with dfs.http.policy=HTTPS_ONLY"
+_NO_HTTPS = (
+    "of nnha's daemons a JournalNode alone serves HTTPS; NameNode and DataNode do not start with "
+    "dfs.http.policy=HTTPS_ONLY"
+)
 _ONE_LOOP = "one event loop serves all calls, and there are no handler threads to count"
 _NO_SECONDARY = (
     "nnha has no SecondaryNameNode or BackupNode; the standby or `nnha checkpoint run` merges"
@@ -52,9 +55,11 @@ _REASONS: Mapping[str, str] = {
         io.compression.codecs io.serializations ipc.client.connection.maxidletime
         ipc.client.fallback-to-simple-auth-allowed ipc.client.idlethreshold ipc.client.kill.max""",
     _NO_HTTPS: """
-        dfs.journalnode.https-address dfs.journalnode.https-bind-host dfs.namenode.https-address
-        dfs.namenode.https-bind-host dfs.namenode.secondary.https-address
-        hadoop.ssl.enabled.protocols hadoop.ssl.require.client.cert""",
+        dfs.namenode.https-address dfs.namenode.https-bind-host
+        dfs.namenode.secondary.https-address""",
+    "nnha speaks TLS 1.3 alone": "hadoop.ssl.enabled.protocols",
+    "no page of nnha asks for a certificate of a Java store": "hadoop.ssl.require.client.cert",
+    "nnha always checks that a certificate is of the host": "hadoop.ssl.hostname.verifier",
     "nnha's pages have no filters: which of them take tickets is said by the principal that they "
     "have (dfs.web.authentication.kerberos.principal)": "hadoop.http.filter.initializers",
     "nnha's pages have no users: they are read-only": "hadoop.http.staticuser.user",

@@ -109,8 +109,9 @@ class Endpoint:
         # A browser without a certificate is to read why it sees nothing.
         self._access.listens_at(host)
         self._listener, bound = await listen(
-            self._connection, host, port, tls=self._access.tls, demanding=False
-        )
+            self._connection, host, port,
+            tls=self._access.tls, demanding=False, plain=not self._access.https_only,
+        )  # fmt: skip
         return bound
 
     async def replace_routes(self, routes: "Callable[[], Sequence[web.RouteDef]]") -> None:

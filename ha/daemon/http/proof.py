@@ -100,7 +100,7 @@ class Proofs:
             return Proof(caller, refused=found.reason)
         headers = {"WWW-Authenticate": header(shown.token)} if shown.token else {}
         if method == "OPTIONS":
-            cookie = self._cookies.made(found.name, shown.name, caller.host)
+            cookie = self._cookies.made(found.name, shown.name, caller.host, encrypted=encrypted)
             headers |= {} if cookie is None else {"Set-Cookie": cookie}
         if access.policy.demands_certificates and not encrypted:
             found = replace(found, roles=found.roles & {Role.CLIENT})

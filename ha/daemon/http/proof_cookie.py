@@ -28,7 +28,7 @@ class ProofCookies:
         self._secret = secret
         self._clock = clock
 
-    def made(self, user: str, principal: str, host: str) -> str | None:
+    def made(self, user: str, principal: str, host: str, *, encrypted: bool = False) -> str | None:
         """Return the value of Set-Cookie; None for names that cannot stand in one."""
         if any(not name.isascii() or not name.isprintable() or _UNFIT & set(name)
                for name in (user, principal)):  # fmt: skip
@@ -37,7 +37,7 @@ class ProofCookies:
         told = f"u={user}&p={principal}&t={_TYPE}&e={millis}"
         signed = f"{told}&s={self._signature(told, host)}"
         rest = f"Path=/; Max-Age={LIFE_SECONDS}; HttpOnly; SameSite=Strict"
-        return f'{NAME}="{signed}"; {rest}'
+        return f'{NAME}="{signed}"; {rest}{"; Secure" if encrypted else ""}'
 
     def principal_in(self, header: str, host: str) -> str | None:
         """Return the principal of a cookie of ours in a Cookie header; None: there is none."""

@@ -182,7 +182,7 @@ def _http_url(node: JournalNode) -> str:
     # Java takes scheme and port of it, and the host from its own configuration.
     host = node.settings.http_host
     shown = f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{node.http_port}"
+    return f"{'https' if node.settings.https else 'http'}://{shown}:{node.http_port}"
 
 
 def _namespace(node: JournalNode, message: Message) -> NamespaceInfo:

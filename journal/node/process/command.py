@@ -13,6 +13,7 @@ from ha.conf.hazards import Daemon
 from ha.conf.keys import journal as keys
 from ha.conf.keys.cluster import NAMESERVICES
 from ha.conf.keys.namenode import IMAGE_TRANSFER_BANDWIDTH, TAIL_IN_PROGRESS
+from ha.conf.keys.security import HTTP_POLICY, https_only
 from ha.conf.keys.units import Unset
 from ha.conf.listening import Door, door_of, required_door
 from ha.conf.topology import HostPort
@@ -96,7 +97,9 @@ async def _show(node: JournalNode) -> None:
 
 def read_settings(conf: Configuration) -> NodeSettings:
     """Return the node's settings, from Hadoop's keys; ``ha.conf.listening`` chooses addresses."""
-    rpc, http = required_door(conf, keys.RPC), required_door(conf, keys.HTTP)
+    https = https_only(conf.get(HTTP_POLICY))
+    http = required_door(conf, keys.HTTPS if https else keys.HTTP)
+    rpc = required_door(conf, keys.RPC)
     hadoop = door_of(conf, keys.HADOOP_RPC)
     folder = Path(conf.get(keys.EDITS_DIR))
     folders = {
@@ -128,6 +131,7 @@ def read_settings(conf: Configuration) -> NodeSettings:
         lane_port=lane_port,
         http_host=http.host,
         http_port=http.port,
+        https=https,
         edits_cache_bytes=edits_cache_bytes(conf),
         peers=configured_peers(conf),
         nodes=configured_nodes(conf),
@@ -151,7 +155,9 @@ def doors(settings: NodeSettings) -> list[Door]:
     because = settings.addresses_because
     found = [
         Door(keys.RPC.name, settings.rpc_host, settings.rpc_port, because.get("rpc", "")),
-        Door(keys.HTTP.name, settings.http_host, settings.http_port, because.get("http", "")),
+        Door(
+            settings.http_key.name, settings.http_host, settings.http_port, because.get("http", "")
+        ),
     ]
     if settings.hadoop_host is not None:
         found.append(Door(keys.HADOOP_RPC.name, settings.hadoop_host, settings.hadoop_port))

@@ -159,7 +159,7 @@ class JournalNodeDaemon:
             access=self._access,
         )
         self._endpoint = endpoint  # as each below: a start that is cancelled is stopped, too
-        with _binding("dfs.journalnode.http-address", settings.http_host, settings.http_port):
+        with _binding(settings.http_key.name, settings.http_host, settings.http_port):
             self.http_port = await endpoint.start(settings.http_host, settings.http_port)
         self._preparing = asyncio.create_task(_prepare(endpoint, node), name="prepare to serve")
         node.http_port = self.http_port

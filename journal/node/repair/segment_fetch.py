@@ -11,8 +11,7 @@ import structlog
 
 from ha.daemon.http.negotiate import prove_ourselves
 from ha.record import dataclass
-from ha.security.caller import Role
-from ha.security.own_tls import context_for, secure_url
+from ha.security.own_tls import secure_url, segment_context
 from journal.core.replies import Fetch
 from journal.errors import BadRequest, Fenced, JournalError, Unavailable
 from journal.model import Segment, TxId
@@ -98,7 +97,7 @@ async def fetch_finalized(
 
 def _session(timeout: aiohttp.ClientTimeout) -> aiohttp.ClientSession:
     """Asks JournalNodes; over TLS where this process has certificates."""
-    tls = context_for(Role.JOURNALNODE)
+    tls = segment_context()
     connector = None if tls is None else aiohttp.TCPConnector(ssl=tls)
     return aiohttp.ClientSession(
         connector=connector,

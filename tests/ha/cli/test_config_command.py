@@ -147,7 +147,7 @@ def test_what_nnha_does_not_use_is_explained_and_told_by_validate(tmp_path: Path
     unset = run("config", conf_dir, "explain", "dfs.ha.allow.stale.reads")
     assert (unset.exit_code, "(not set)" in unset.stdout) == (0, True)
     suffixed = run("config", conf_dir, "explain", "dfs.namenode.https-address.ns1.nn1")
-    assert (suffixed.exit_code, "because nnha serves no HTTPS" in suffixed.stdout) == (0, True)
+    assert (suffixed.exit_code, "JournalNode alone serves HTTPS" in suffixed.stdout) == (0, True)
     assert run("config", conf_dir, "explain", "dfs.no.such.key").exit_code == 3
     checked = run("config", conf_dir, "validate")
     assert checked.exit_code == 0

@@ -45,7 +45,7 @@ MODES = {
     "permissive": ("nnha.security.mode=permissive",),
     "insecure": ("nnha.security.mode=insecure-i-know",),
 }
-FREE = (journal.RPC, journal.HTTP, datanode.DATA, datanode.RPC, datanode.HTTP)
+FREE = (journal.RPC, journal.HTTP, journal.HTTPS, datanode.DATA, datanode.RPC, datanode.HTTP)
 NN1 = {"nameservice": "ns1", "namenode": "nn1"}
 
 
@@ -134,7 +134,7 @@ def test_an_own_name_that_is_on_loopback_is_not_taken_while_peers_are_elsewhere(
     tmp_path: Path,
 ) -> None:
     uri = "dfs.namenode.shared.edits.dir=qjournal://127.0.1.1:8485;198.51.100.2:8485/ns1"
-    for key in (journal.RPC, journal.HTTP):
+    for key in (journal.RPC, journal.HTTP, journal.HTTPS):
         door = door_of(conf(tmp_path, uri, *MODES["strict"]), key)
         assert door is not None
         assert door.host == "0.0.0.0"
