@@ -142,6 +142,7 @@ _SSHD: Final = ("sshd", "ssh-keygen", "fuser", "bash")
 HADOOP_SERVER: Final = Need("Hadoop's server jar", partial(_jar, SERVER))
 HADOOP_DISTCP: Final = Need("Hadoop's distcp", partial(_jar, DISTCP))
 UPSTREAM_TESTS: Final = Need("Hadoop's own tests", upstream_tests.lacking)
+UPSTREAM_KDC: Final = Need("Hadoop's own KDC", upstream_tests.lacking_kdc)
 SSHD: Final = Need("sshd", partial(_commands, "apt-get install openssh-server psmisc", *_SSHD))
 SSH_AGENT: Final = Need(
     "ssh-agent", partial(_commands, "apt-get install openssh-client", "ssh-agent")
@@ -226,6 +227,7 @@ NEEDS: Final = {
         HADOOP_SERVER,
         HADOOP_DISTCP,
         UPSTREAM_TESTS,
+        UPSTREAM_KDC,
         SSHD,
         SSH_AGENT,
         GCC,

@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from tests.interop import upstream_tests
-from tests.needs import JAVA_COMPILER, UPSTREAM_TESTS
+from tests.needs import JAVA_COMPILER, UPSTREAM_KDC, UPSTREAM_TESTS
 
 pytestmark = [pytest.mark.interop, JAVA_COMPILER.mark, UPSTREAM_TESTS.mark]
 
@@ -26,6 +26,7 @@ INTO_THE_JVM: Final = frozenset(
     }
 )
 """These change the JournalNode's objects in the test's own JVM, where ours are not."""
+SECURE: Final = f"{_HDFS}.qjournal.TestSecureNNWithQJM"
 SHORT: Final = (
     f"{_MANAGER}#testSelectViaRpcTwoJNsError",
     f"{_MANAGER}#testSelectViaRPCAfterJNJitter",
@@ -48,3 +49,14 @@ def test_all_but_what_looks_into_the_node(tmp_path: Path, name: str) -> None:
     found = upstream_tests.run(tmp_path, ["-c", whole], seconds=1900, test_seconds=1800)
     assert set(found.failed) <= INTO_THE_JVM, found.failed
     assert len(found.ran) == count, (tmp_path / "console.txt").read_text()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@UPSTREAM_KDC.mark
+def test_a_secure_namenode_over_https(tmp_path: Path) -> None:
+    found = upstream_tests.run(
+        tmp_path, ["-c", SECURE], seconds=800, test_seconds=300, secure=SECURE
+    )
+    assert not found.failed, found.failed
+    assert len(found.ran) == 2, (tmp_path / "console.txt").read_text()

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,15 +24,36 @@ TOOLS: Final = TESTDATA.parent / "tools" / "upstream" / "journal"
 CLIENT_TOOLS: Final = TOOLS.with_name("client")
 _NAME: Final = "upstream-journal"
 _TEST_JAR: Final = "hadoop-hdfs-*-tests.jar"
-_ASSERTJ: Final = """\
+_POM: Final = """\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion>
-<groupId>nnha</groupId><artifactId>assertj</artifactId><version>1</version>
+<groupId>nnha</groupId><artifactId>{artifact}</artifactId><version>1</version>
 <dependencies><dependency>
-<groupId>org.assertj</groupId><artifactId>assertj-core</artifactId><version>3.12.2</version>
+<groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>
 </dependency></dependencies></project>
 """
+_ASSERTJ: Final = _POM.format(group="org.assertj", artifact="assertj-core", version="3.12.2")
 """As Hadoop names it in its pom; the journal's tests bring a newer one, which lacks a class."""
+_KDC: Final = "upstream-kdc"
+_KDC_JAR: Final = "hadoop-minikdc-*.jar"
+_KDC_POM: Final = _POM.format(group="org.apache.hadoop", artifact="hadoop-minikdc", version="3.5.0")
+_NODES: Final = "org/apache/hadoop/hdfs/qjournal"
+_SECURED: Final = {
+    'write(new File(confDir, "hdfs-site.xml"), site);': (
+        "SecureNodes.configure(b.conf, site, confDir);\n    "
+        'write(new File(confDir, "hdfs-site.xml"), site);'
+    ),
+    '"dfs.journalnode.http-address=127.0.0.1:" + http,': (
+        'SecureNodes.pages(b.conf) + "=127.0.0.1:" + http,'
+    ),
+    "process = b.start();": "process = SecureNodes.inRealm(b).start();",
+    # The port of pages is open before that of RPC, for which it has waited.
+    'new URI("http://127.0.0.1:" + http + "/status").toURL().openStream()': (
+        'new Socket("127.0.0.1", http).getInputStream()'
+    ),
+    "in.readAllBytes();": "",
+}
+"""What of the stand-in for ``MiniJournalCluster`` is another for nodes with Kerberos and HTTPS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +72,40 @@ def lacking() -> str:
     """Return why the tests cannot run here; empty where they can."""
     if not (TOOLS / "run.sh").is_file():
         return f"{TOOLS} is not there (NNHA_TESTDATA names the folder next to it)"
-    if any(maven.libraries(_NAME).glob(_TEST_JAR)):
+    return _lacking(_NAME, _TEST_JAR)
+
+
+def lacking_kdc() -> str:
+    """Return why there is no KDC of Hadoop's for its tests; empty where there is one."""
+    return _lacking(_KDC, _KDC_JAR)
+
+
+def _lacking(name: str, jar: str) -> str:
+    if any(maven.libraries(name).glob(jar)):
         return ""
     if os.environ.get("NNHA_INTEROP") != "1" or shutil.which("mvn") is None:
-        return f"no {_TEST_JAR} in {maven.libraries(_NAME)} (NNHA_INTEROP=1 lets Maven fetch it)"
+        return f"no {jar} in {maven.libraries(name)} (NNHA_INTEROP=1 lets Maven fetch it)"
     return ""
 
 
-def run(folder: Path, selectors: Sequence[str], *, seconds: float, test_seconds: int) -> Outcome:
-    """Run the selected tests in one JVM; raises TimeoutExpired after ``seconds``."""
-    tools = folder / "tools"
+def run(
+    folder: Path,
+    selectors: Sequence[str],
+    *,
+    seconds: float,
+    test_seconds: int,
+    secure: str | None = None,
+) -> Outcome:
+    """Run the selected tests in one JVM; raises TimeoutExpired after ``seconds``.
+
+    ``secure``: the name of their class, which has Kerberos and HTTPS.
+    """
+    tools, libraries = folder / "tools", _fetched()
     shutil.copytree(TOOLS, tools)
+    if secure is not None:
+        libraries = _secured(tools, secure)
     environ = {
-        **os.environ, "LIB": str(_fetched()), "NNHA": str(ROOT),
+        **os.environ, "LIB": str(libraries), "NNHA": str(ROOT),
         "UPSTREAM_WORK": str(folder), "TEST_LIMIT": str(test_seconds),
         "JOPT": f"-Dnnha.python={sys.executable}",
         "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'deploy' / 'python'}",
@@ -71,6 +114,29 @@ def run(folder: Path, selectors: Sequence[str], *, seconds: float, test_seconds:
     with (folder / "console.txt").open("wb") as out:
         subprocess.run(command, env=environ, stdout=out, stderr=out, timeout=seconds, check=False)
     return _outcome(folder / "out" / "reports")
+
+
+def _secured(tools: Path, name: str) -> Path:
+    """Change the stand-in for nodes with Kerberos and HTTPS; return the folder of jars.
+
+    The test writes files of Hadoop's next to its own class, which is therefore taken out of the
+    jar, and its stores are JKS: ``SecureNodes`` has them as PKCS#12 for the nodes.
+    """
+    nodes, jars = tools / "src" / _NODES, tools / "jars"
+    text = (nodes / "MiniJournalCluster.java").read_text()
+    for before, after in _SECURED.items():
+        assert text.count(before) == 1, f"the stand-in has another {before!r}"
+        text = text.replace(before, after)
+    (nodes / "MiniJournalCluster.java").write_text(text)
+    shutil.copy(Path(__file__).parent / "java" / _NODES / "SecureNodes.java", nodes)
+    (tests,) = _fetched().glob(_TEST_JAR)
+    with zipfile.ZipFile(tests) as packed:
+        packed.extract(f"{name.replace('.', '/')}.class", tools / "classes")
+    jars.mkdir()
+    kdc = maven.fetched(_KDC, _KDC_POM, _KDC_JAR)
+    for jar in {one.name: one for one in (*kdc.glob("*.jar"), *_fetched().glob("*.jar"))}.values():
+        (jars / jar.name).symlink_to(jar)
+    return jars
 
 
 def run_client(folder: Path, conf: Path, classes: Sequence[str], *, seconds: float) -> Outcome:
