@@ -205,6 +205,25 @@ async def test_stop_sending_edits_when_out_of_sync(rig: tuple[Nodes, list[Proxy]
     await writer.close()
 
 
+async def test_the_next_segment_ends_an_attempt_to_come_back_into_the_one_before(
+    rig: tuple[Nodes, list[Proxy]],
+) -> None:
+    """Else a node that answers no more would keep it from the next one, too, until a time-out."""
+    nodes, proxies = rig
+    patient = replace(PATIENT, start_segment_timeout_seconds=120)
+    writer = await begun(nodes.writer(patient, addresses=[proxy.address for proxy in proxies]))
+    await writer.settle(timeout_seconds=30)
+    fates = {"Write": Fate.LOSE_REQUEST, "ResumeSegment": Fate.HOLD}
+    proxies[0].arm(lambda _n, method: fates.get(method, Fate.PASS))
+    await write(writer, 1, 2)
+    await asyncio.wait_for(proxies[0].held.wait(), 30)
+    await writer.finalize_segment(TxId(2))
+    await writer.start_segment(TxId(3))
+    await until(lambda: "StartLogSegment" in proxies[0].calls, "it is not in the next one")
+    proxies[0].opened.set()
+    await writer.close()
+
+
 @pytest.mark.row("X15")
 async def test_x15_an_answer_that_was_lost_takes_effect_once(
     rig: tuple[Nodes, list[Proxy]],

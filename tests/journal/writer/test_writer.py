@@ -261,6 +261,21 @@ async def test_a_write_that_no_message_can_hold_is_refused_before_it_is_sent(nod
     assert await nodes.read_all() == edits(1, 3)
 
 
+async def test_two_histories_end_the_writer_that_finds_them(tmp_path: Path) -> None:
+    async with formatted_nodes(tmp_path, 2) as nodes:
+        for address, words in zip(nodes.addresses, ("one", "other"), strict=True):
+            alone = nodes.writer(addresses=[address])
+            await alone.become_writer()
+            await write_segment(alone, 1, 3, words)
+            await alone.close()
+        writer = nodes.writer()
+        with pytest.raises(InvariantBroken, match="1-3"):
+            await writer.become_writer()
+        with pytest.raises(InvariantBroken, match=r"this writer has ended: .*1-3"):
+            await writer.start_segment(TxId(4))
+        await writer.close()
+
+
 @pytest.mark.parametrize("asks", ["journal.channel_crashed", "reader.question_failed"])
 async def test_a_bug_in_a_question_is_logged_and_no_caller_waits(
     nodes: Nodes, monkeypatch: pytest.MonkeyPatch, asks: str
