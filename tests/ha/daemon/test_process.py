@@ -33,6 +33,9 @@ async def waits(stop):
 async def gives_up(stop):
     raise ExitWith(6, "no ZooKeeper at 127.0.0.1:1")
 
+async def is_done(stop):
+    raise ExitWith(0, "there was nothing to do")
+
 async def breaks(stop):
     raise RuntimeError("a bug")
 
@@ -137,11 +140,22 @@ def test_a_second_signal_ends_a_daemon_that_does_not_stop(loop: str) -> None:
         assert process.wait(timeout=10) == 1
 
 
-def test_a_wished_exit_shows_its_message_and_its_code() -> None:
-    with daemon("gives_up") as process:
+@pytest.mark.parametrize(
+    ("which", "level", "code", "reason"),
+    [
+        ("gives_up", "error", 6, "no ZooKeeper at 127.0.0.1:1"),
+        ("is_done", "info", 0, "there was nothing to do"),
+    ],
+)
+def test_a_wished_exit_shows_its_message_and_its_code(
+    which: str, level: str, code: int, reason: str
+) -> None:
+    with daemon(which) as process:
         _, errors = process.communicate(timeout=10)
-        assert process.returncode == 6
-    assert "journalnode: no ZooKeeper at 127.0.0.1:1" in errors.splitlines()
+        assert process.returncode == code
+    assert f"journalnode: {reason}" in errors.splitlines()
+    (line,) = [json.loads(line) for line in errors.splitlines() if '"daemon.exit"' in line]
+    assert (line["level"], line["code"], line["reason"]) == (level, code, reason)
 
 
 def test_an_unforeseen_error_is_logged_with_its_traceback_and_exits_1() -> None:

@@ -80,6 +80,19 @@ def test_open_znodes_keep_a_zkfc_from_starting(
     assert caught.value.code == 78
 
 
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ("nonsense", "ha.zookeeper.auth: item 1 has no colon"),
+        ("@/no/such/file", "/no/such/file: cannot read .* named with @: No such file"),
+    ],
+)
+def test_credentials_that_cannot_be_used_are_named(tmp_path: Path, value: str, says: str) -> None:
+    conf = _read(tmp_path, "auto", {"ha.zookeeper.auth": value})
+    with pytest.raises(ConfigurationError, match=says):
+        zookeeper_settings(conf, nameservice="ns1")
+
+
 @pytest.mark.parametrize("key", ["ha.zookeeper.auth", "ha.zookeeper.acl"])
 @pytest.mark.parametrize(
     ("bits", "mode", "taken"),

@@ -19,6 +19,7 @@ from ha.elector.zookeeper.outcome import Outcome
 from ha.elector.zookeeper.session_ticket import SessionTicket
 from ha.elector.zookeeper.settings import ZooKeeperSettings
 from tests.log_lines import captured
+from tests.namenode_sim.term.test_tailer import on_virtual_time
 
 S1, S2, A = SessionNumber(1), SessionNumber(2), AttemptNumber(1)
 SETTINGS = ZooKeeperSettings(
@@ -37,6 +38,8 @@ GONE, TAKEN, EXPIRED, DENIED, CHANGED = (
         outcome.Refusal.BAD_VERSION,
     )
 )
+NEVER: Any = None
+"""The end of a request that is not answered."""
 OURS = outcome.Done(outcome.ZnodeFacts(version=0, ours=True, written_by=50))
 THEIRS = outcome.Done(outcome.ZnodeFacts(version=0, ours=False, written_by=50))
 COUNT = outcome.Done(outcome.ZnodeFacts(version=3, ours=False, written_by=50))
@@ -49,6 +52,8 @@ class Server:
 
     answers: list[Outcome[Any]] = field(default_factory=list)
     confirms: bool = True
+    states: Sequence[outcome.SessionState] = (outcome.SessionState.CONNECTED,)
+    """What each session reports of itself as it opens."""
     asked: list[str] = field(default_factory=list)
     tickets: list[SessionTicket | None] = field(default_factory=list)
     lines: list["Line"] = field(default_factory=list)
@@ -75,9 +80,11 @@ class Line:
     on_state: Callable[[outcome.SessionState, str], None] = lambda _state, _why: None
     ticket: SessionTicket | None = None
     last_contact: float | None = None
+    trouble: str = ""
 
     def open(self) -> None:
-        self.on_state(outcome.SessionState.CONNECTED, "")
+        for state in self.server.states:
+            self.on_state(state, "a reason")
 
     async def close(self, *, deadline_seconds: float) -> bool:
         self.server.asked.append("close")
@@ -100,6 +107,9 @@ class Line:
     def delete(self, path: str, *, version: int = -1) -> "asyncio.Future[Outcome[Any]]":
         return self._answered(f"delete {version}")
 
+    def children(self, path: str) -> "asyncio.Future[Outcome[Any]]":
+        return self._answered(f"list {path}")
+
     def transact(self, parts: Sequence[object]) -> "asyncio.Future[Outcome[Any]]":
         return self._answered("transact")
 
@@ -108,6 +118,8 @@ class Line:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Outcome[Any]] = loop.create_future()
         found: Any = self.server.answers.pop(0)
+        if found is NEVER:
+            return answer
         answered = answer.set_exception if isinstance(found, Exception) else answer.set_result
         loop.call_soon(answered, found)
         return answer
@@ -308,6 +320,10 @@ async def test_nothing_is_removed_after_a_look_that_took_long() -> None:
         patch.setattr(loop, "time", lambda: time() + (0.0 if server.answers else 0.31))
         removal = await LockKeeper(SETTINGS).remove(cast(Session, Line(server)), 50)
     assert removal is Removal.TOO_LATE
+    # So is a bar that was seen during the look, and not before it.
+    server.answers = [COUNT, THEIRS]
+    session, still = cast(Session, Line(server)), lambda: bool(server.answers)
+    assert await LockKeeper(SETTINGS).remove(session, 50, still) is Removal.TOO_LATE
 
 
 async def test_a_killed_controllers_session_is_gone_on_with_once() -> None:
@@ -333,6 +349,13 @@ async def test_a_killed_controllers_session_that_nobody_goes_on_with_is_ended_on
     assert server.asked == ["close"]
     keeper.perform(actions.OpenSession(S1))
     assert server.tickets == [TICKET, None]
+
+
+def test_a_killed_controllers_session_is_ended_though_no_server_has_taken_us() -> None:
+    server = Server(states=())
+    keeper = KazooKeeper(SETTINGS, lambda _: None, ticket=TICKET, open_session=server.open_session)
+    on_virtual_time(keeper.let_go())
+    assert server.asked == ["close"]
 
 
 @pytest.mark.parametrize(

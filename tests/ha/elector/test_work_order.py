@@ -7,9 +7,9 @@ from contextlib import suppress
 import pytest
 
 from ha.elector import events
-from ha.elector.actions import Action, CloseSession, ReleaseLock
+from ha.elector.actions import Action, CloseSession, ReleaseLock, WatchLock
 from ha.elector.model import AttemptNumber, Breadcrumb, Role, SessionNumber, Term
-from ha.elector.runner import Elector
+from ha.elector.runner import LOOK_INTERVAL_SECONDS, Elector
 from ha.elector.state import ElectorState
 from ha.elector.zookeeper.errors import TakeoverImpossible
 from ha.invariant import InvariantBroken
@@ -27,11 +27,14 @@ class Door:
 
     def __init__(self) -> None:
         self.asked: list[Action] = []
+        self.may_settle = asyncio.Event()
+        self.may_settle.set()
 
     def perform(self, action: Action) -> None:
         self.asked.append(action)
 
-    async def settled(self) -> None: ...
+    async def settled(self) -> None:
+        await self.may_settle.wait()
 
 
 class SlowToStandBy:
@@ -166,7 +169,28 @@ async def test_who_is_cancelled_gives_up_the_lock_and_keeps_the_breadcrumb() -> 
     elector.stand_by_again()
     await namenode.standing_by.wait()
     door.asked.clear()
-    await _cancelled(running)
-    assert door.asked == [ReleaseLock(S), CloseSession(S)]
+    door.may_settle.clear()
+    assert set(signs) == {LOOK_INTERVAL_SECONDS}
+    running.cancel()
+    await until(lambda: door.asked == [ReleaseLock(S), CloseSession(S)], "it leaves")
     assert signs[-1] == math.inf
-    await until(lambda: len(asyncio.all_tasks()) == 1, "no work goes on")
+    await until(lambda: len(asyncio.all_tasks()) == 3, "no work goes on but to settle that")
+    assert not running.done()
+    door.may_settle.set()
+    await _cancelled(running)
+    assert len(asyncio.all_tasks()) == 1
+
+
+async def test_the_lock_is_looked_at_again_and_again() -> None:
+    door = Door()
+    elector = Elector(
+        name="nn1", application=SlowToStandBy(), keeper=lambda _: door, look_interval_seconds=0.01
+    )
+    running = asyncio.create_task(elector.run())
+    elector.post(events.JoinRequested(b"nn1"))
+    elector.post(events.SessionOpened(S))
+    elector.post(events.LockTaken(S))
+    for looks in range(1, 4):
+        await until(lambda: door.asked.count(WatchLock(S)) == looks, "a look")  # noqa: B023
+        elector.post(events.LockSeen(S, ours=False))
+    await _cancelled(running)

@@ -62,6 +62,7 @@ async def test_w14_8_13_10_sigterm_hands_over_first(here: World) -> None:
 @pytest.mark.row("W14")
 async def test_w14_sigterm_of_a_standby_moves_nothing(here: World) -> None:
     one, two = here.nodes
+    await two.zkfc.cede(60.0)  # it is to look again once that is over
     await two.terminate()
     assert one.namenode.active_transitions == 1
     assert one.zkfc.elector.state.role is Role.ACTIVE

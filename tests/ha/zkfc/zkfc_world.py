@@ -28,6 +28,7 @@ from ha.service.zkfc_client import ZkfcClient
 from ha.zkfc.candidacy.state import BackOff
 from ha.zkfc.process.controller import Controller
 from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
+from tests.awaits import tasks_left
 from tests.ha.zkfc.toy_namenode import HOST, SharedResource, ToyNameNode
 
 DEADLINE_SECONDS = 60.0
@@ -345,6 +346,16 @@ async def world(
             await node.namenode.die()
     assert made.resource.violations == 0
     assert [node.name for node in died] == []
+    assert left_by_controllers() == []
+
+
+def left_by_controllers() -> list[str]:
+    """Return the timers and tasks that controllers which have ended still have on this loop."""
+    timers = vars(asyncio.get_running_loop()).get("_scheduled", ())
+    called = [
+        str(getattr(one._callback, "__qualname__", "")) for one in timers if not one.cancelled()
+    ]
+    return [name for name in (*called, *tasks_left()) if name.startswith("Controller.")]
 
 
 Worlds = Callable[..., AbstractAsyncContextManager[World]]
