@@ -17,6 +17,7 @@ from journal.storage.download import Download
 from journal.storage.files import (
     Files,
     InPlaceFile,
+    OpenFile,
     RealFiles,
     remove_durably,
     write_durably,
@@ -51,16 +52,16 @@ class Disk:
         self._abandoned: segment_file.Writing | None = None
         self._committed: InPlaceFile | None = None
         self._ends: dict[TxId, int] = {}
-        self._downloading: set[Path] = set()
+        self._downloading: dict[Path, OpenFile] = {}
         self.failed_because: str | None = None
         """The first failure of a write or sync, or None."""
         self._fresh_id = fresh_id
 
     def load(self) -> JournalState:
         """Read the folder, after finishing what a crash cut short."""
+        self._require_sound()
         self._abandoned = None
-        with self._working("load the journal"):
-            loaded = load(self._files, self._root, self._fresh_id)
+        loaded = load(self._files, self._root, self._fresh_id)
         self._ends = loaded.ends
         return loaded.state
 
@@ -132,9 +133,7 @@ class Disk:
     def begin_download(self, first: TxId, epoch: Epoch) -> Download:
         """Create a file next to the segment for the bytes of a recovery."""
         with self._working("create a file for a recovery"):
-            path = self._current / layout.download_name(first, epoch)
-            self._downloading.add(path)
-            return self._download(path)
+            return self._download(self._current / layout.download_name(first, epoch))
 
     def path_of(self, segment: Segment) -> Path:
         """Return where a closed segment's file lies, or should."""
@@ -159,13 +158,18 @@ class Disk:
             return self._download(path)
 
     def _download(self, path: Path) -> Download:
-        file, forget = self._files.create(path), self._downloading.discard
-        return Download(self._files, path, file, working=self._working, forget=forget)
+        file = self._downloading[path] = self._files.create(path)
+        return Download(self._files, path, file, working=self._working, forget=self._forget)
+
+    def _forget(self, path: Path) -> None:
+        self._downloading.pop(path, None)
 
     def drop_fetched(self, segment: Segment) -> None:
         """Remove a peer's segment that was fetched and is not wanted any more."""
+        path = self._root / layout.FETCHED / segment.name()
         with self._working("drop a peer's segment"):
-            self._files.remove(self._root / layout.FETCHED / segment.name())
+            self._files.remove(path)
+        self._forget(path)
 
     def close(self) -> None:
         """Close what is open."""
@@ -189,6 +193,8 @@ class Disk:
     def _give_up(self, what: str, failure: OSError) -> StorageFailed:
         self.failed_because = f"could not {what} in {self._root}: {failure}"
         self.close()
+        for file in self._downloading.values():
+            file.close()  # it can be neither finished nor discarded any more
         return StorageFailed(self.failed_because)
 
     def _remember(self, committed: TxId) -> None:
@@ -206,8 +212,7 @@ class Disk:
     def _carry_out(self, effect: effects.RareEffect) -> None:  # noqa: C901, PLR0912 - one case each
         if isinstance(effect, effects.UpgradeEffect):
             self._forget_committed()
-            for first in upgrade.carry_out(self._files, self._root, effect):
-                self._ends.pop(first, None)
+            upgrade.carry_out(self._files, self._root, effect)
             return
         match effect:
             case effects.FormatStorage():
@@ -245,7 +250,7 @@ class Disk:
             case effects.DropDownload(first, epoch):
                 download = self._current / layout.download_name(first, epoch)
                 self._files.remove(download)
-                self._downloading.discard(download)
+                self._forget(download)
             case effects.PurgeFiles(minimum, segments):
                 self._write(layout.PURGED, small_files.txid_text(minimum))
                 purge(self._files, self._current, effect, self._downloading)
@@ -265,7 +270,6 @@ class Disk:
 
     def _format(self, effect: effects.FormatStorage) -> None:
         self.close()
-        self._ends.clear()
         format_folder(self._files, self._root, effect)
 
     def _create(self, record: SegmentRecord) -> None:
@@ -281,7 +285,7 @@ class Disk:
         file.sync()
         self._files.rename(unfinished, path)
         self._files.sync_folder(self._current)
-        self._ends.pop(first, None)
+        self._ends.pop(first, None)  # of what was moved aside, discarded or formatted over
 
     def _append(self, segment_first: TxId, records: bytes) -> None:
         writing = self._writing
@@ -313,7 +317,6 @@ class Disk:
         aside = layout.aside_name(name, why)
         self._files.rename(self._current / name, self._current / aside)
         self._files.sync_folder(self._current)
-        self._ends.pop(first, None)
 
     def _reopen(self, first: TxId, digest: bytes) -> None:
         ensure(self._writing is None, f"segment {first} is opened while another is open")
@@ -348,7 +351,7 @@ class Disk:
         self._record(record_of(segment, self._ends[segment.first]))
         self._files.rename(download, self._current / segment.name())
         self._files.sync_folder(self._current)
-        self._downloading.discard(download)
+        self._forget(download)
 
     def _adopt_fetched(self, segment: Segment) -> None:
         """Give the fetched file its name first, then write its record.

@@ -21,7 +21,7 @@ class StorageLock:
         path = root / LOCK
         try:
             own = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-            self._file = os.fdopen(own, "a+b")
+            self._file = os.fdopen(own, "a+b", buffering=0)
         except OSError as failure:
             raise StorageFailed(f"Cannot lock storage {root}: {failure}") from failure
         try:
@@ -29,15 +29,18 @@ class StorageLock:
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as failure:
             self._file.seek(0)
-            holder = self._file.read(200).decode("utf-8", "replace").strip()
+            holder = (self._file.read(200) or b"").decode("utf-8", "replace").strip()
             self._file.close()
             raise StorageFailed(
                 f"Cannot lock storage {root}: it is in use by {holder or 'another process'}. "
                 "Stop that process, or give this one another dfs.journalnode.edits.dir."
             ) from failure
-        self._file.truncate(0)
-        self._file.write(f"{os.getpid()}@{socket.gethostname()}".encode())
-        self._file.flush()
+        try:
+            self._file.truncate(0)
+            self._file.write(f"{os.getpid()}@{socket.gethostname()}".encode())
+        except OSError as failure:
+            self._file.close()
+            raise StorageFailed(f"Cannot lock storage {root}: {failure}") from failure
 
     def release(self) -> None:
         """Let the folder go; releasing twice is fine."""

@@ -5,7 +5,6 @@ promise.  Here ``previous.tmp`` is a copy made of hard links while ``current`` s
 whatever a writer is promised during an upgrade cannot be undone by a crash.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import assert_never
 
@@ -13,7 +12,7 @@ import structlog
 
 from journal.core import effects
 from journal.errors import StorageFailed
-from journal.model import Epoch, NamespaceInfo, TxId
+from journal.model import Epoch, NamespaceInfo
 from journal.storage import layout
 from journal.storage.files import Files, with_contents, write_durably
 from journal.storage.small_files import epoch_text, parse_version, version_text
@@ -24,8 +23,8 @@ _CHANGED_IN_PLACE = (layout.COMMITTED,)
 """Files that are written over, so that a link would change what it is to keep."""
 
 
-def carry_out(files: Files, root: Path, effect: effects.UpgradeEffect) -> Sequence[TxId]:
-    """Carry out one step, and return the segments that are gone from the journal."""
+def carry_out(files: Files, root: Path, effect: effects.UpgradeEffect) -> None:
+    """Carry out one step."""
     match effect:
         case effects.TakeSnapshot():
             take_snapshot(files, root)
@@ -37,10 +36,8 @@ def carry_out(files: Files, root: Path, effect: effects.UpgradeEffect) -> Sequen
             restore_previous(files, root, promised)
         case effects.DiscardFiles():
             discard(files, root / layout.CURRENT, effect)
-            return [segment.first for segment in effect.segments]
         case _:
             assert_never(effect)
-    return ()
 
 
 def take_snapshot(files: Files, root: Path) -> None:

@@ -181,6 +181,7 @@ class MemoryFiles:
 
     Names are durable only after their folder was synced, contents after the file was.
     ``fail_at`` raises the given error at the n-th operation that changes something.
+    ``opened`` has the files that were not closed yet.
     """
 
     def __init__(self) -> None:
@@ -189,6 +190,7 @@ class MemoryFiles:
         self.operations = 0
         self.fail_at: int | None = None
         self.failure: BaseException = PowerCut()
+        self.opened: set[_MemoryFile] = set()
 
     def cut_power(self, survives: Callable[[], bool]) -> None:
         """Forget what is not durable, but for what ``survives`` lets through, each on its own."""
@@ -305,6 +307,7 @@ class _MemoryFile:
     def __init__(self, files: MemoryFiles, inode: _Inode) -> None:
         self._files = files
         self._inode = inode
+        files.opened.add(self)
 
     def append(self, data: bytes) -> None:
         try:
@@ -323,4 +326,5 @@ class _MemoryFile:
         self._files._changing()
         self._inode.durable = bytes(self._inode.cached)
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self._files.opened.discard(self)

@@ -6,13 +6,15 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from journal.core import effects
 from journal.core.effects import PurgeFiles
 from journal.core.machine import step
 from journal.core.replies import Done, Fetch, Prepared
 from journal.core.requests import AcceptRecovery, AdoptRecovery, PrepareRecovery, PurgeLogs
 from journal.core.state import Decision, JournalState
-from journal.errors import BadRequest, Fenced
+from journal.errors import BadRequest, Fenced, StorageFailed
 from journal.model import Epoch, Segment, TxId
+from journal.storage import layout
 from tests.journal.core import requests_of
 from tests.journal.core.requests_of import segment
 from tests.journal.node.process import JID, node_and_client, segment_url, until
@@ -89,6 +91,8 @@ def test_a_segment_that_reaches_the_minimum_stays(tmp_path: Path) -> None:
     writer.committed = 9
     journal.ask(purge(writer, 6))
     assert names(tmp_path) == {segment(f, f + 2, finalized=True).name() for f in (4, 7)}
+    with pytest.raises(StorageFailed, match="cannot read"):
+        journal.disk.extent(segment(1, 3, finalized=True))  # where it ended is forgotten, too
 
 
 def test_the_open_and_the_newest_segment_stay(tmp_path: Path) -> None:
@@ -178,6 +182,28 @@ def test_x21_a_purge_during_a_recovery_leaves_the_recovery_whole(tmp_path: Path)
     assert held.last == 3
     journal.close()
     assert requests_of.LocalJournal(tmp_path).state.find(TxId(1)) is not None
+
+
+@pytest.mark.parametrize("ends", ["adopted", "dropped", "discarded"])
+def test_what_is_left_of_a_download_is_purged_once_it_has_ended(tmp_path: Path, ends: str) -> None:
+    journal, epoch = requests_of.formatted(tmp_path), Epoch(1)
+    disk, path = journal.disk, tmp_path / "current" / layout.download_name(TxId(1), epoch)
+    download = disk.begin_download(TxId(1), epoch)
+    download.append(requests_of.segment_bytes(1, 3))
+    clean = effects.PurgeFiles(TxId(9), (), ())
+    disk.run((clean,))
+    assert path.exists(), "it is under way"
+    if ends == "discarded":
+        download.discard()
+    else:
+        download.finish()
+        dropped = effects.DropDownload(TxId(1), epoch)
+        adopted = effects.AdoptDownload(segment(1, 3), epoch)
+        disk.run((dropped if ends == "dropped" else adopted,))
+    assert not path.exists()
+    path.touch()
+    disk.run((clean,))
+    assert not path.exists()
 
 
 def test_a_purged_segment_is_nothing_to_a_recovery() -> None:

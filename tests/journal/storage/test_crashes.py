@@ -1,6 +1,8 @@
 """Crash a journal after every single disk operation: acknowledged edits must be there."""
 
+import copy
 import errno
+import itertools
 import random
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -13,7 +15,8 @@ from journal.core.replies import Prepared, Promised
 from journal.core.requests import Format, Journal, PrepareRecovery
 from journal.core.state import Decision, JournalState
 from journal.errors import BadRequest, StorageFailed
-from journal.model import Segment, TxId
+from journal.model import Epoch, Segment, TxId
+from journal.storage.disk import Disk
 from journal.storage.files import remove_durably, write_durably
 from tests.journal.core import requests_of
 from tests.journal.core.requests_of import segment
@@ -189,6 +192,27 @@ def test_what_a_restarted_process_reports_outlives_a_power_cut() -> None:
             assert getattr(found.state, name) == getattr(reported.state, name), f"{name}: {at}"
 
 
+def test_the_power_may_fail_at_any_operation_of_the_start_after_a_crash() -> None:
+    """Killed between a write and its sync, restarted, and the power fails during that start."""
+    for fail_at in range(1, TOTAL + 1):
+        crashed = requests_of.MemoryFiles()
+        before, after, _ = run_until(crashed, fail_at)
+        for again in itertools.count(1):
+            files = copy.deepcopy(crashed)
+            files.operations, files.fail_at = 0, again
+            try:
+                requests_of.LocalJournal(ROOT, files)
+            except requests_of.PowerCut:
+                files.cut_power(_survival("some", 1000 * fail_at + again))
+            else:
+                break
+            try:
+                check(before, after, requests_of.LocalJournal(ROOT, files))
+            except AssertionError as failure:
+                at = f"cut at operation {fail_at} of {TOTAL}, then at {again}"
+                raise AssertionError(f"{at}: {failure}") from failure
+
+
 def _all_ends(journal: requests_of.LocalJournal) -> dict[TxId, tuple[int, bool]]:
     return {first: _ends(of) for first, of in held(journal.state).items()}
 
@@ -243,11 +267,35 @@ def test_x10_after_any_failed_operation_the_journal_stops_and_says_why() -> None
         journal = requests_of.LocalJournal(ROOT, files)
         before, after, cut = run_until(files, fail_at, journal)
         assert cut
+        assert not files.opened, f"left open by a failure at operation {fail_at}"
         files.fail_at = None  # the disk is well again, but what it holds is unknown
-        with pytest.raises(StorageFailed, match="Input/output error"):
-            journal.disk.run(())
+        for refused in _calls(journal.disk):
+            with pytest.raises(StorageFailed, match=rf"{FAILED} in {ROOT}: .*Input/output error"):
+                refused()
         files.cut_power(lambda: True)
         check(before, after, requests_of.LocalJournal(ROOT, files))
+    whole = requests_of.MemoryFiles()
+    journal = requests_of.LocalJournal(ROOT, whole)
+    run_until(whole, None, journal)
+    journal.close()
+    assert not whole.opened
+    whole.failure, whole.fail_at = OSError(errno.EIO, "Input/output error"), whole.operations
+    with pytest.raises(StorageFailed, match=f"cannot load the journal in {ROOT}: .*Input/output"):
+        requests_of.LocalJournal(ROOT, whole)
+
+
+FAILED = (
+    "could not (write to the journal|create a file for a recovery|(write|sync) a recovery's bytes)"
+)
+
+
+def _calls(disk: Disk) -> Iterator[Callable[[], object]]:
+    closed = Segment(TxId(1), TxId(5), finalized=True)
+    yield lambda: disk.run(())
+    yield disk.load
+    yield lambda: disk.begin_download(TxId(6), Epoch(3))
+    yield lambda: disk.begin_fetch(closed)
+    yield lambda: disk.drop_fetched(closed)
 
 
 def test_the_model_disk_loses_what_was_not_synced() -> None:

@@ -15,7 +15,6 @@ from journal.frame import file_header
 from journal.model import NO_EPOCH, NO_TXID, Epoch, NamespaceInfo, Segment, TxId
 from journal.storage import layout, small_files
 from journal.storage.files import RealFiles
-from journal.storage.lock import StorageLock
 from journal.storage.segment_file import SegmentCheck, inspect
 from tests.journal.core import requests_of
 from tests.journal.core.requests_of import segment
@@ -189,8 +188,20 @@ def reopened(journal: requests_of.LocalJournal, root: Path) -> requests_of.Local
     return requests_of.LocalJournal(root)
 
 
+LEFTOVERS = (
+    "edits.sync/edits_7-9", "current/VERSION.tmp", "current/paxos/7.tmp",
+    f"current/{FIRST}.epoch=7", "current/segments/9", "current/segments/x",
+)  # fmt: skip
+"""What a crash leaves of things that were under way, or of segments that are gone."""
+
+
 def test_a_reopened_journal_knows_what_it_promised_and_holds(tmp_path: Path) -> None:
-    journal = reopened(written(tmp_path), tmp_path)
+    written(tmp_path).close()
+    for left in (tmp_path / name for name in LEFTOVERS):
+        left.parent.mkdir(exist_ok=True)
+        left.touch()
+    journal = requests_of.LocalJournal(tmp_path)
+    assert not [name for name in LEFTOVERS if (tmp_path / name).exists()]
     assert journal.state.namespace == requests_of.NAMESPACE
     assert journal.state.promised == 1
     assert journal.state.open is None
@@ -249,6 +260,7 @@ ASIDE = {
     "a header and no edit": (file_header(), "empty"),
     "preallocated, header never written": (b"\xff" * 4096, "empty"),
     "a header that is none": (b"\0" * 64, "corrupt"),
+    "nothing but a header that is none": (b"\0" * 8, "corrupt"),
     "a first edit that is damaged": (
         file_header() + requests_of.records(1, 1)[:-1] + b"\0",
         "corrupt",
@@ -364,11 +376,3 @@ def test_a_half_done_state_beside_a_whole_journal_is_settled(tmp_path: Path, nam
     (tmp_path / name).mkdir()
     assert requests_of.LocalJournal(tmp_path).state.namespace is not None
     assert not (tmp_path / name).exists()
-
-
-def test_one_owner_at_a_time(tmp_path: Path) -> None:
-    lock = StorageLock(tmp_path)
-    with pytest.raises(StorageFailed, match="Cannot lock storage"):
-        StorageLock(tmp_path)
-    lock.release()
-    StorageLock(tmp_path).release()

@@ -4,6 +4,8 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from struct import pack
+from zlib import crc32
 
 import pytest
 
@@ -12,7 +14,7 @@ from journal.core.requests import AcceptRecovery, GetEditLogManifest, PrepareRec
 from journal.errors import InvariantBroken, StorageFailed
 from journal.model import LAYOUT_VERSION, NO_EPOCH, Epoch, Segment, TxId
 from journal.storage import layout
-from journal.storage.records import SegmentRecord, parse_record, record_bytes
+from journal.storage.records import SegmentRecord, delimited, parse_record, record_bytes
 from journal.storage.small_files import committed_bytes
 from tests.journal.core import requests_of
 from tests.journal.core.requests_of import segment
@@ -106,6 +108,9 @@ def test_a_record_reads_as_it_was_written_and_no_flipped_bit_passes(record: Segm
             parse_record(Path("1"), FIRST, data[:end])
     with pytest.raises(StorageFailed, match="is about segment 1"):
         parse_record(Path("2"), TxId(2), data)
+    no_message = delimited(b"\xff")
+    with pytest.raises(StorageFailed, match=r"^1 is corrupt \("):
+        parse_record(Path("1"), FIRST, no_message + pack(">I", crc32(no_message)))
 
 
 def test_a_segment_keeps_its_writer_while_others_come_and_go(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def record_after_adoption(self: Any, segment: Any, epoch: Any) -> None:
     self._files.rename(download, self._current / segment.name())
     self._files.sync_folder(self._current)
     self._record(record_of(segment, self._ends[segment.first]))
-    self._downloading.discard(download)
+    self._forget(download)
 
 
 @bug("no sync before the answer")
