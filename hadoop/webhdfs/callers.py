@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from aiohttp import web
@@ -14,7 +14,7 @@ from ha.rpc import java_names
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ACCESS_CONTROL
 from ha.security.access_control import AccessControl
-from ha.security.caller import Caller, Method
+from ha.security.caller import Caller, Method, unproven
 from ha.security.decision import Denied
 from ha.security.rights import CLIENT_PROTOCOL
 from hadoop.proto.hdfs_types_pb2 import TokenProto
@@ -31,7 +31,7 @@ HEADERS: Final = {
 JSON: Final = "application/json"
 BYTES: Final = "application/octet-stream"
 
-HolderOf = Callable[[TokenProto], Caller | str]
+HolderOf = Callable[[TokenProto], Awaitable[Caller | str]]
 """Returns the caller that a delegation token proves, or its owner, whom a NameNode is to believe.
 
 Raises RemoteFault if the token is not good.
@@ -92,7 +92,7 @@ async def actor_of(
         for other in {named, for_user} - {None, holder.user}:
             raise _not_matched(other, holder.user)
         return holder
-    caller = None if access is None else await access.named(caller_of(access, request))
+    caller = None if access is None else await access.named(_caller_of(access, request))
     if for_user is not None:
         if access is None or caller is None or caller.method is not Method.KERBEROS:
             raise RemoteFault(
@@ -115,6 +115,13 @@ def _token_of(text: str) -> TokenProto:
         raise refusals.invalid_value("delegation", str(problem)) from problem
 
 
+def _caller_of(access: AccessControl, request: web.Request) -> Caller:
+    """Return the caller as RPC would know it: with Kerberos the kernel's word is no ticket."""
+    found = caller_of(access, request)
+    by_kernel = found.method is Method.PEER_UID
+    return unproven(found.address) if by_kernel and not access.takes_simple else found
+
+
 def _not_matched(named: str | None, user: str) -> RemoteFault:
     """Return JspHelper.checkUsername's refusal of a name that is not the proven user's."""
     said = f"Usernames not matched: name={named} != expected={user}"
@@ -125,7 +132,7 @@ async def _holder(
     request: web.Request, token: TokenProto, holder_of: HolderOf, access: AccessControl | None
 ) -> Actor:
     """Return the owner of a token as the operator's lists let it go on."""
-    found = holder_of(token)
+    found = await holder_of(token)
     if not isinstance(found, Caller):
         return Actor(found, token=token)
     assert access is not None, "only where access is controlled does a token prove anything"

@@ -1,7 +1,7 @@
 """What a NameNode's clients ask over HTTP: WebHDFS and fsck; loaded with aiohttp."""
 
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from aiohttp import web
 
@@ -10,7 +10,6 @@ from ha.conf.keys import web as keys
 from ha.daemon.http.hosts import allowed_hosts
 from ha.security.access_control import AccessControl
 from namenode_sim.datanodes.redundancy import Redundancy
-from namenode_sim.namespace.state import Secrets
 from namenode_sim.process.client_service import ClientService
 from namenode_sim.process.fsck_route import FsckRoute
 from namenode_sim.startup.identity import NameNodeIdentity
@@ -24,9 +23,8 @@ def client_routes(
     service: ClientService,
     redundancy: Redundancy,
     access: AccessControl | None,
-    secrets: Callable[[], Secrets | None],
 ) -> Sequence[web.RouteDef]:
-    """Return the routes; WebHDFS calls what RPC calls.  ``secrets`` check tokens."""
+    """Return the routes; WebHDFS calls what RPC calls."""
     fsck = FsckRoute(service, redundancy, access).route()
     if not conf.get(keys.WEBHDFS):
         return (fsck,)
@@ -38,6 +36,6 @@ def client_routes(
         names=allowed_hosts(at.http.host, socket.gethostname(), [*more, at.rpc.host]),
         address=at.nameservice if place.peers else str(at.rpc),
         user_pattern=conf.get(keys.WEBHDFS_USERS),
-        holder_of=holder_of(access, secrets),
+        holder_of=holder_of(access, lambda: service.namespace.secrets, service.gate),
     )
     return (fsck, *webhdfs.routes())

@@ -275,10 +275,7 @@ class _Parts:
         from namenode_sim.process.image_routes import image_routes
 
         checked = keeper.upkeep.redundancy
-        secrets = self.face.secrets_of_active
-        of_clients = client_routes(
-            self.conf, self.place, client_service, checked, self.access, secrets
-        )
+        of_clients = client_routes(self.conf, self.place, client_service, checked, self.access)
         return (*image_routes(self.conf, self.place, self.storage, namenode), *of_clients)
 
     def _namenode(self, gate: Gate, journal: JournalAccess) -> NameNode:

@@ -12,7 +12,7 @@ from ha.daemon.http.proof import ASK, Proof, Proofs
 from ha.record import replace
 from ha.security.access_control import AccessControl
 from ha.security.audit_text import Outcome
-from ha.security.caller import Caller, Method, Role
+from ha.security.caller import Caller, Method, Role, unproven
 from ha.security.decision import Denied, claim
 from ha.security.rights import CLIENT_PROTOCOL, HTTP, RIGHTS, WEBHDFS
 
@@ -101,9 +101,15 @@ class PageAccess:
 
         Its calls are refused later, too, but in words of JSON that ask for no ticket.
         """
-        if self._access is None or not self.proofs.takes_tickets or caller.proven:
+        access = self._access
+        if access is None or not self.proofs.takes_tickets:
             return None
-        found = claim(self._access.policy, caller, caller.name, None, None, CLIENT_PROTOCOL)
+        if caller.method is Method.PEER_UID and not access.takes_simple:
+            # Java's client would be let in as the user of its process, and show no ticket.
+            caller = unproven(caller.address)
+        if caller.proven:
+            return None
+        found = claim(access.policy, caller, caller.name, None, None, CLIENT_PROTOCOL)
         return found if isinstance(found, Denied) else None
 
     def _refusal(self, status: HTTPStatus, reason: str, asked: Headers) -> PageAnswer:

@@ -1,21 +1,22 @@
 """Delegation tokens at WebHDFS of a NameNode: whom they prove, and what a DataNode is sent."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from ha.conf.keys.security import Mode
 from ha.security.access_control import AccessControl
+from ha.security.caller import Method
 from ha.security.kerberos.admission import Admission
 from hadoop import writable
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import FsPermissionProto, TokenProto
 from hadoop.webhdfs import token_text
 from namenode_sim.client_protocol.words.model import Settings, TokenRules
-from namenode_sim.namespace.state import Secrets
 from namenode_sim.token_login import holder_of, offer_tokens
 from tests.ha.rpc.test_tls import Unwritten
 from tests.namenode_sim.client_protocol import datanodes_in_memory
@@ -26,13 +27,27 @@ NOBODY = 65534
 
 
 @dataclass(slots=True)
+class Takeover:
+    """A gate behind which calls wait until this NameNode is the active."""
+
+    waits: asyncio.Event = field(default_factory=asyncio.Event)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def is_open(self) -> bool:
+        return self.over.is_set()
+
+    async def admit(self, method: str, *, writes: bool) -> None:
+        self.waits.set()
+        await self.over.wait()
+
+
+@dataclass(slots=True)
 class Scene:
     """A NameNode that issues tokens, and one of alice's; what the kernel says of callers is set."""
 
     served: Served
     access: AccessControl
     token: TokenProto
-    active: bool = True
     client: WebClient | None = None
 
     async def ask(self, method: str, path: str, op: str, **query: object) -> Answered:
@@ -45,7 +60,9 @@ class Scene:
 
 
 @asynccontextmanager
-async def scene(uid: int | None = None, mode: Mode = Mode.AUTO) -> AsyncIterator[Scene]:
+async def scene(
+    uid: int | None = None, mode: Mode = Mode.AUTO, gate: Takeover | None = None
+) -> AsyncIterator[Scene]:
     served = serve(settings=Settings(tokens=TokenRules(issued=True)))
     datanodes_in_memory.with_datanodes(served)
     await served.call("setPermission", src="/", permission=FsPermissionProto(perm=0o777))
@@ -53,12 +70,9 @@ async def scene(uid: int | None = None, mode: Mode = Mode.AUTO) -> AsyncIterator
     assert isinstance(answer, calls.GetDelegationTokenResponseProto)
     access = AccessControl(mode, target="t", audit=Unwritten(), own_uid=1, uid_of=lambda *_: uid)
     found = Scene(served, access, answer.token)
-
-    def secrets() -> Secrets | None:
-        return served.namespace.secrets if found.active else None
-
-    offer_tokens(access, secrets)
-    async with web_client(served, access, holder_of=holder_of(access, secrets)) as found.client:
+    offer_tokens(access, lambda: served.namespace.secrets)
+    holders = holder_of(access, lambda: served.namespace.secrets, gate or served.gate)
+    async with web_client(served, access, holder_of=holders) as found.client:
         yield found
 
 
@@ -105,14 +119,25 @@ async def test_a_token_that_is_not_good_proves_nothing(
         assert not info.ListFields(), "nothing was made"
 
 
-async def test_a_cancelled_token_and_a_standby() -> None:
+async def test_a_cancelled_token_proves_nothing_any_more() -> None:
     async with scene() as made:
-        made.active = False
-        assert (await made.with_token("PUT", "/d", "MKDIRS")).refusal == (403, "StandbyException")
-        made.active = True
         assert (await made.with_token("PUT", "/d", "MKDIRS")).status == 200
         await made.served.call("cancelDelegationToken", user="alice", token=made.token)
         assert (await made.with_token("PUT", "/e", "MKDIRS")).refusal == (403, "InvalidToken")
+
+
+async def test_a_standby_holds_back_what_it_knows_and_sends_on_all_else() -> None:
+    """Bad schedule: a token is cancelled while a request with it waits for a takeover."""
+    takeover = Takeover()
+    async with asyncio.timeout(60), scene(gate=takeover) as made:
+        waiting = asyncio.create_task(made.with_token("PUT", "/d", "MKDIRS"))
+        await takeover.waits.wait()
+        made.token.password = b"a guess"
+        refused = await made.with_token("PUT", "/d", "MKDIRS")
+        assert refused.refusal == (403, "StandbyException")
+        made.served.namespace.secrets.tokens.clear()
+        takeover.over.set()
+        assert (await waiting).refusal == (403, "InvalidToken")
 
 
 async def test_an_access_list_closes_the_protocol_to_a_token_too() -> None:
@@ -146,6 +171,18 @@ async def test_a_name_that_nothing_proves_is_sent_on_as_one() -> None:
         sent = sent_on(await made.ask("PUT", "/f", "CREATE", user_name="carol"))
         assert sent["user.name"] == ["carol"]
         assert "delegation" not in sent
+
+
+async def test_with_kerberos_the_kernels_word_is_no_proof_as_over_rpc() -> None:
+    """Java's client on this host would act as the user of its process, ticket or not."""
+    async with scene(0) as made:
+        assert (await made.ask("PUT", "/d", "MKDIRS", user_name="alice")).status == 200
+        (tokens,) = made.access.ways
+        made.access.ways = (tokens, replace(tokens, method=Method.KERBEROS))
+        for named in ("alice", None):
+            refused = await made.ask("PUT", "/e", "MKDIRS", user_name=named)
+            assert refused.refusal == (403, "AccessControlException")
+        assert (await made.with_token("PUT", "/e", "MKDIRS")).status == 200
 
 
 async def test_where_no_tokens_are_issued_they_count_for_nothing() -> None:
