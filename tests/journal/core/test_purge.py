@@ -77,7 +77,8 @@ def test_purge_logs_takes_decisions_with_them(tmp_path: Path) -> None:
     journal.ask(AcceptRecovery(writer.stamp(), segment(1, 2, 1, finalized=True)))
     journal.ask(AcceptRecovery(writer.stamp(), segment(3, 4, 1, finalized=True)))
     journal.ask(purge(writer, 3))
-    assert {path.name for path in (tmp_path / "current" / "paxos").iterdir()} == {"3"}
+    for folder in (layout.PAXOS, layout.SEGMENTS):
+        assert {path.name for path in (tmp_path / "current" / folder).iterdir()} == {"3"}
     journal.close()
     again = requests_of.LocalJournal(tmp_path)
     assert set(again.state.segments) == {3}
