@@ -172,11 +172,13 @@ async def test_who_is_cancelled_gives_up_the_lock_and_keeps_the_breadcrumb() -> 
     door.may_settle.clear()
     assert set(signs) == {LOOK_INTERVAL_SECONDS}
     running.cancel()
-    await until(lambda: door.asked == [ReleaseLock(S), CloseSession(S)], "it leaves")
-    assert signs[-1] == math.inf
-    await until(lambda: len(asyncio.all_tasks()) == 3, "no work goes on but to settle that")
-    assert not running.done()
-    door.may_settle.set()
+    try:
+        await until(lambda: door.asked == [ReleaseLock(S), CloseSession(S)], "it leaves")
+        assert signs[-1] == math.inf
+        await until(lambda: len(asyncio.all_tasks()) == 3, "no work goes on but to settle that")
+        assert not running.done()
+    finally:
+        door.may_settle.set()  # or a failure would wait for it
     await _cancelled(running)
     assert len(asyncio.all_tasks()) == 1
 
