@@ -4,15 +4,18 @@ See docs/webhdfs.md.
 """
 
 import json
+import math
 import secrets
+import time
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from typing import Final
 
 import structlog
 from aiohttp import web
 from google.protobuf.message import Message
 
-from ha.record import dataclass, replace
+from ha.record import dataclass, field, replace
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import CLIENT_PROTOCOL
 from ha.rpc.protocol import Call, RpcProtocol
@@ -20,6 +23,7 @@ from ha.security.access_control import AccessControl
 from ha.security.caller import Method
 from ha.security.rights import CLIENT_PROTOCOL as FACE
 from ha.security.rights import WEBHDFS
+from hadoop.proto.hdfs_types_pb2 import TokenProto
 from hadoop.webhdfs import callers, params, refusals, token_text
 from namenode_sim.client_protocol import table
 from namenode_sim.client_protocol.words.errors import FsError, denied, invalid_path, not_found
@@ -30,6 +34,10 @@ from namenode_sim.webhdfs.answers import Asked
 from namenode_sim.webhdfs.operations import Listing, NotServed, Operation, Redirect, asked_for
 
 log = structlog.get_logger()
+
+REUSED_SECONDS: Final = 600.0
+"""For how long a caller is given the same token; at most for a quarter of the time it lasts."""
+MOST_GIVEN: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,8 @@ class WebHdfsRoutes:
     user_pattern: str = params.USER_PATTERN
     holder_of: callers.HolderOf | None = None
     """Believes delegation tokens; None: they count for nothing."""
+    _given: dict[tuple[str, str], tuple[float, TokenProto]] = field(default_factory=dict)
+    """By user and the user that acts for it: when it was given its last token, and that."""
 
     def routes(self) -> list[web.RouteDef]:
         return [
@@ -129,15 +139,36 @@ class WebHdfsRoutes:
         )
 
     async def _proof(self, call: "_Caller") -> Mapping[str, str]:
-        """Return the parameter that lets a DataNode act for the caller: a token, or the name.
-
-        A caller without a token is given one, as by NamenodeWebHdfsMethods.generateDelegationToken.
-        """
-        actor = call.actor
+        """Return the parameter that lets a DataNode act for the caller: a token, or the name."""
         if self.holder_of is None or call.proof is Method.SIMPLE:
-            return {"user.name": actor.user}
-        token = actor.token or (await call("getDelegationToken", renewer=actor.user)).token
+            return {"user.name": call.actor.user}
+        token = call.actor.token or await self._given_token(call)
         return {"delegation": token_text.encoded(token)}
+
+    async def _given_token(self, call: "_Caller") -> TokenProto:
+        """Return a token for a caller that shows none (NamenodeWebHdfsMethods does so, too).
+
+        Each new one is an edit, and a user may have a limited number of them: one that it was given
+        lately does as well, unless it has been cancelled.
+        """
+        key, now = (call.actor.user, call.actor.real), time.monotonic()
+        lasts = min(REUSED_SECONDS, call.scene().settings.tokens.renewal_ms / 4000)
+        made, token = self._given.get(key, (-math.inf, TokenProto()))
+        if now - made < lasts and await self._is_good(token):
+            return token
+        found: TokenProto = (await call("getDelegationToken", renewer=call.actor.user)).token
+        if len(self._given) >= MOST_GIVEN:
+            self._given.clear()
+        self._given[key] = now, found
+        return found
+
+    async def _is_good(self, token: TokenProto) -> bool:
+        assert self.holder_of is not None
+        try:
+            await self.holder_of(token)
+        except RemoteFault:
+            return False
+        return True
 
 
 @dataclass(frozen=True, slots=True)

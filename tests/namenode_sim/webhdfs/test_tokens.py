@@ -18,6 +18,7 @@ from hadoop.proto.hdfs_types_pb2 import FsPermissionProto, TokenProto
 from hadoop.webhdfs import token_text
 from namenode_sim.client_protocol.words.model import Settings, TokenRules
 from namenode_sim.token_login import holder_of, offer_tokens
+from namenode_sim.webhdfs import route
 from tests.ha.rpc.test_tls import Unwritten
 from tests.namenode_sim.client_protocol import datanodes_in_memory
 from tests.namenode_sim.client_protocol.namenode_in_memory import Served, serve
@@ -164,6 +165,35 @@ async def test_a_proven_caller_without_a_token_is_given_one() -> None:
         assert (await made.with_token("PUT", "/d", "MKDIRS")).status == 200
         refused = await made.with_token("GET", "/", "GETDELEGATIONTOKEN")
         assert refused.refusal == (403, "IOException"), "one that is stolen would never end"
+
+
+async def test_a_caller_is_given_its_last_token_again_while_that_is_good(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each new one is an edit, and counts against the user's limit until it ends."""
+    async with scene(NOBODY) as made:
+
+        async def given(**query: object) -> TokenProto:
+            sent = sent_on(await made.ask("PUT", "/f", "CREATE", **query))
+            return token_text.decoded(sent["delegation"][0])
+
+        before = len(made.served.log.frames)
+        first = await given()
+        logged = len(made.served.log.frames)
+        assert logged > before
+        assert await given() == first
+        assert len(made.served.log.frames) == logged
+        await made.served.call("cancelDelegationToken", user="nobody", token=first)
+        second = await given()
+        assert second != first
+        monkeypatch.setattr(route, "MOST_GIVEN", 1)
+        made.access.policy = replace(made.access.policy, own_uid=NOBODY)
+        others = await given(user_name="carol")
+        assert writable.read_text(others.identifier, 1)[0] == "carol"
+        third = await given()
+        assert third != second, "no more than the limit are kept"
+        monkeypatch.setattr(route, "REUSED_SECONDS", 0.0)
+        assert await given() != third
 
 
 async def test_a_name_that_nothing_proves_is_sent_on_as_one() -> None:
