@@ -104,13 +104,11 @@ def located_blocks(
     starts = size - blocks[-1].num_bytes
     ranged, reader = _in_range(blocks, offset, length), reader_at(scene)
     located = [located_block(scene, block, begin, reader) for begin, block in ranged]
-    ends_with_last = bool(ranged) and ranged[-1][1] is blocks[-1]
-    last = located[-1] if ends_with_last else located_block(scene, blocks[-1], starts, reader)
     return hdfs_types_pb2.LocatedBlocksProto(
         fileLength=size if last_complete else starts,
         underConstruction=is_open,
         blocks=located,
-        lastBlock=last,
+        lastBlock=located_block(scene, blocks[-1], starts, reader),
         isLastBlockComplete=last_complete,
     )
 
