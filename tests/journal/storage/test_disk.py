@@ -105,7 +105,7 @@ async def test_scarce_room_and_its_end_are_logged_once_each(
     with captured("disk.") as lines:
 
         def usage(_: Path) -> SimpleNamespace:
-            """Show another room after each line; whoever else looks takes no look away."""
+            """Show another room after each line, however often it is asked."""
             if len(lines) >= 2:
                 raise OSError("no such disk")
             return SimpleNamespace(free=(3, 7)[len(lines)], total=9)
