@@ -363,6 +363,7 @@ class Disk:
         fetched = self._root / layout.FETCHED / segment.name()
         end = self._files.size(fetched)
         self._files.rename(fetched, self._current / segment.name())
+        self._forget(fetched)
         self._files.sync_folder(self._current)
         self._record(record_of(segment, end))
         if layout.in_progress_name(segment.first) in self._files.names(self._current):

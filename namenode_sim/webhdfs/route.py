@@ -75,7 +75,8 @@ class WebHdfsRoutes:
         except (FsError, RemoteFault) as error:
             answer = callers.refused(error.java_class, error.message)
         except Exception as error:
-            log.exception("webhdfs.failed", peer=request.remote, query=request.query_string)
+            # The query may hold a token, which is a secret.
+            log.exception("webhdfs.failed", peer=request.remote, path=request.path)
             answer = callers.refused(refusals.RUNTIME_EXCEPTION, f"{type(error).__name__}: {error}")
         answer.force_close()  # its next request may have names that aiohttp does not read
         return answer
