@@ -1,5 +1,6 @@
 """What a node may take over from a peer, and what it never touches."""
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from journal.core.requests import AcceptRecovery, AdoptFinalized, ReportDamage
 from journal.core.sync import has_hole, missing
 from journal.errors import BadRequest, InvariantBroken, OutOfSync
 from journal.model import Segment, TxId
+from journal.storage.files import RealFiles
 from tests.journal.core import requests_of
 from tests.journal.core.requests_of import segment
 
@@ -72,6 +74,21 @@ def test_a_segment_whose_end_was_missed_is_not_open_for_ever(tmp_path: Path) -> 
     assert live(tmp_path) == {final(1, 3).name()}
     journal.ask(writer.finalize(1, 3))
     journal.ask(writer.start(4))
+
+
+def test_nothing_is_kept_of_the_file_of_a_segment_that_was_taken_over(tmp_path: Path) -> None:
+    journal, _ = started(tmp_path)
+
+    def kept() -> int:
+        gc.collect()
+        return sum(isinstance(one, type(probe)) for one in gc.get_objects())
+
+    probe = RealFiles().create(tmp_path / "probe")
+    probe.close()
+    before = kept()
+    for first in (1, 4, 7):
+        adopt(journal, final(first, first + 2))
+    assert kept() == before
 
 
 def test_equal_bytes_are_finalized_in_place(tmp_path: Path) -> None:
