@@ -4,8 +4,7 @@ import hmac
 import time
 from base64 import b64decode, b64encode
 from binascii import Error as NoBase64
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 from ha.record import dataclass
 from ha.rpc.errors import RemoteFault
@@ -97,38 +96,6 @@ def offer_tokens(access: AccessControl, secrets: Callable[[], Secrets | None]) -
     logins = TokenLogins(secrets) if own is None else TokenLogins(secrets, own.wanted)
     access.admission = access.admission or Admission()
     access.ways = (logins.way(), *access.ways)
-
-
-class Gate(Protocol):
-    """Lets a call in, or raises RemoteFault (StandbyException)."""
-
-    def is_open(self) -> bool: ...
-
-    async def admit(self, method: str, *, writes: bool) -> None: ...
-
-
-def holder_of(
-    access: AccessControl | None, secrets: Callable[[], Secrets], gate: Gate
-) -> Callable[[TokenProto], Awaitable[Caller]] | None:
-    """Return what finds the caller of a token in a request; None where none are taken.
-
-    A standby holds a token back that it knows, as it does calls, until it knows whether the token
-    is good still; any other it sends on, so that no stranger has it wait.
-    """
-    logins = TokenLogins(secrets)
-
-    async def found(token: TokenProto) -> Caller:
-        if not gate.is_open():
-            try:
-                logins.caller(token)
-            except RemoteFault as unknown:
-                said = f"Operation category READ is not supported in state standby ({unknown})"
-                raise RemoteFault(STANDBY_EXCEPTION, said) from unknown
-            await gate.admit("delegation", writes=False)
-        return logins.caller(token)
-
-    ways = () if access is None else access.ways
-    return found if any(way.method is Method.TOKEN for way in ways) else None
 
 
 def _identifier(name: str) -> bytes:

@@ -15,7 +15,6 @@ from ha.rpc.session import Greeted, Hangup
 from ha.security.access_control import MAX_FACE, AccessControl
 from ha.security.audit_text import Outcome
 from ha.security.caller import Caller, refused_caller, unproven
-from ha.security.caller import Method as Proof
 from ha.security.decision import Denied
 from ha.security.peer_uid import end_of
 
@@ -47,9 +46,7 @@ class CallAccess:
         if not self.control.takes_simple and secured is None:
             return unproven(str(end_of(told("peername"))))  # only what it proves itself counts
         found = self.control.caller(told("peername"), told("sockname"), told("socket"), secured)
-        if self.control.takes_simple or found.method is Proof.TLS:
-            return found
-        return unproven(found.address)
+        return self.control.without_kernel(found)
 
     def proved(self, caller: Caller | None, proved: Proved) -> Caller:
         """Return the caller that has proved itself; it has no right before its context."""

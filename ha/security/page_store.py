@@ -7,7 +7,7 @@ when its file has changed; what cannot be read then changes nothing.
 import ssl
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 from cryptography.hazmat.primitives import serialization
@@ -19,9 +19,7 @@ from ha.conf.keys import security as keys
 from ha.conf.keys.key import Key
 from ha.conf.reader import read_settings
 from ha.security.tls_contexts import calling, serving, serving_all, trusting
-
-if TYPE_CHECKING:
-    from ha.security.tls_files import TlsFiles
+from ha.security.tls_files import TlsFiles, stamp_of
 
 log = structlog.get_logger()
 
@@ -41,12 +39,12 @@ class PageStore:
 
     def __init__(self, path: Path, password: str, *, served: bool) -> None:
         self._path, self._password, self._served = path, password, served
-        self._stamp = _stamp(path)
+        self._stamp = stamp_of(path)
         self._newest = self._read()
         self.context = serving(self._current) if served else calling(self._current, None)
 
     def _current(self) -> ssl.SSLContext:
-        stamp = _stamp(self._path)
+        stamp = stamp_of(self._path)
         if stamp == self._stamp:
             return self._newest
         self._stamp = stamp
@@ -85,7 +83,7 @@ class PageStore:
             raise BadStore(str(failure)) from failure
 
 
-def page_certificate(conf: Configuration, own: "TlsFiles | None") -> "TlsFiles | PageStore":
+def page_certificate(conf: Configuration, own: TlsFiles | None) -> TlsFiles | PageStore:
     """Return the certificate of pages that are served by HTTPS alone: ours, else Java's.
 
     Raises:
@@ -134,11 +132,3 @@ def _store(conf: Configuration, key: Key[str], name: str, *, served: bool) -> Pa
         f"{file}: {name}.location is {path}, with {name}.password of the same file (no credential "
         f"provider is asked), but that cannot be used: {why}"
     )
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino

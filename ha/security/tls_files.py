@@ -311,7 +311,7 @@ class TlsFiles:
         return True
 
     def _stamp_files(self) -> Stamp:
-        return tuple(_stamp(self._folder / name) for name in _FILES)
+        return tuple(stamp_of(self._folder / name) for name in _FILES)
 
     def _show(self) -> None:
         material = self._material
@@ -352,7 +352,8 @@ def _read(folder: Path) -> Material:
     )  # fmt: skip
 
 
-def _stamp(path: Path) -> tuple[int, int, int] | None:
+def stamp_of(path: Path) -> tuple[int, int, int] | None:
+    """Return what changes with a file; None where there is none that can be looked at."""
     try:
         found = path.stat()
     except OSError:

@@ -14,7 +14,7 @@ from ha.rpc import java_names
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ACCESS_CONTROL
 from ha.security.access_control import AccessControl
-from ha.security.caller import Caller, Method, unproven
+from ha.security.caller import Caller, Method
 from ha.security.decision import Denied
 from ha.security.rights import CLIENT_PROTOCOL
 from hadoop.proto.hdfs_types_pb2 import TokenProto
@@ -92,7 +92,9 @@ async def actor_of(
         for other in {named, for_user} - {None, holder.user}:
             raise _not_matched(other, holder.user)
         return holder
-    caller = None if access is None else await access.named(_caller_of(access, request))
+    caller = None
+    if access is not None:
+        caller = await access.named(access.without_kernel(caller_of(access, request)))
     if for_user is not None:
         if access is None or caller is None or caller.method is not Method.KERBEROS:
             raise RemoteFault(
@@ -113,13 +115,6 @@ def _token_of(text: str) -> TokenProto:
         return token_text.decoded(text)
     except ValueError as problem:
         raise refusals.invalid_value("delegation", str(problem)) from problem
-
-
-def _caller_of(access: AccessControl, request: web.Request) -> Caller:
-    """Return the caller as RPC would know it: with Kerberos the kernel's word is no ticket."""
-    found = caller_of(access, request)
-    by_kernel = found.method is Method.PEER_UID
-    return unproven(found.address) if by_kernel and not access.takes_simple else found
 
 
 def _not_matched(named: str | None, user: str) -> RemoteFault:

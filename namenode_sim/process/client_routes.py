@@ -1,19 +1,26 @@
 """What a NameNode's clients ask over HTTP: WebHDFS and fsck; loaded with aiohttp."""
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from aiohttp import web
 
 from ha.conf.configuration import Configuration
 from ha.conf.keys import web as keys
 from ha.daemon.http.hosts import allowed_hosts
+from ha.rpc.errors import RemoteFault
+from ha.rpc.java_names import STANDBY_EXCEPTION
 from ha.security.access_control import AccessControl
+from ha.security.caller import Caller, Method
+from hadoop.proto.hdfs_types_pb2 import TokenProto
+from hadoop.webhdfs.callers import HolderOf
 from namenode_sim.datanodes.redundancy import Redundancy
+from namenode_sim.namespace.state import Secrets
+from namenode_sim.process.answers import Gate
 from namenode_sim.process.client_service import ClientService
 from namenode_sim.process.fsck_route import FsckRoute
 from namenode_sim.startup.identity import NameNodeIdentity
-from namenode_sim.token_login import holder_of
+from namenode_sim.token_login import TokenLogins
 from namenode_sim.webhdfs.route import WebHdfsRoutes
 
 
@@ -39,3 +46,27 @@ def client_routes(
         holder_of=holder_of(access, lambda: service.namespace.secrets, service.gate),
     )
     return (fsck, *webhdfs.routes())
+
+
+def holder_of(
+    access: AccessControl | None, secrets: Callable[[], Secrets], gate: Gate
+) -> HolderOf | None:
+    """Return what finds the caller of a token in a request; None where none are taken.
+
+    A standby holds a token back that it knows, as it does calls, until it knows whether the token
+    is good still; any other it sends on, so that no stranger has it wait.
+    """
+    logins = TokenLogins(secrets)
+
+    async def found(token: TokenProto) -> Caller:
+        if not gate.is_open():
+            try:
+                logins.caller(token)
+            except RemoteFault as unknown:
+                said = f"Operation category READ is not supported in state standby ({unknown})"
+                raise RemoteFault(STANDBY_EXCEPTION, said) from unknown
+            await gate.admit("delegation", writes=False)
+        return logins.caller(token)
+
+    ways = () if access is None else access.ways
+    return found if any(way.method is Method.TOKEN for way in ways) else None

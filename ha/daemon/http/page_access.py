@@ -12,7 +12,7 @@ from ha.daemon.http.proof import ASK, Proof, Proofs
 from ha.record import replace
 from ha.security.access_control import AccessControl
 from ha.security.audit_text import Outcome
-from ha.security.caller import Caller, Method, Role, unproven
+from ha.security.caller import Caller, Method, Role
 from ha.security.decision import Denied, claim
 from ha.security.rights import CLIENT_PROTOCOL, HTTP, RIGHTS, WEBHDFS
 
@@ -104,9 +104,8 @@ class PageAccess:
         access = self._access
         if access is None or not self.proofs.takes_tickets:
             return None
-        if caller.method is Method.PEER_UID and not access.takes_simple:
-            # Java's client would be let in as the user of its process, and show no ticket.
-            caller = unproven(caller.address)
+        # By the kernel's word Java's client would be let in as the user of its process.
+        caller = access.without_kernel(caller)
         if caller.proven:
             return None
         found = claim(access.policy, caller, caller.name, None, None, CLIENT_PROTOCOL)

@@ -17,7 +17,8 @@ from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import FsPermissionProto, TokenProto
 from hadoop.webhdfs import token_text
 from namenode_sim.client_protocol.words.model import Settings, TokenRules
-from namenode_sim.token_login import holder_of, offer_tokens
+from namenode_sim.process.client_routes import holder_of
+from namenode_sim.token_login import offer_tokens
 from namenode_sim.webhdfs import route
 from tests.ha.rpc.test_tls import Unwritten
 from tests.namenode_sim.client_protocol import datanodes_in_memory
