@@ -30,6 +30,7 @@ from hadoop.errors import StorageError
 from journal.errors import JournalError
 from namenode_sim.edits.errors import EditsError
 from namenode_sim.image.errors import ImageError
+from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.startup.identity import NameNodeIdentity
 from namenode_sim.startup.questions import Consent
 from spark.backup.create import gather, pack_authority, seal, verify
@@ -175,7 +176,7 @@ def restore(
     consent = Consent(force=force, ask=confirmed)
     with _ending("nothing was restored", damaged=UNHEALTHY), private_files():
         folder = existing(where, name)
-        manifest, _ = verify(folder)
+        manifest, namespace = verify(folder)
         if authority is not None:
             restore_authority(folder, authority)
             said = f"the authority is in {authority}"
@@ -185,7 +186,9 @@ def restore(
                 said = _znodes(conf, folder, manifest)
             else:
                 act_as(certificates(conf, Role.NAMENODE), conf.get(SECURITY_MODE))
-                said = _namespace(conf, consent, folder, manifest, keep_journal=keep_journal)
+                said = _namespace(
+                    conf, consent, folder, manifest, namespace, keep_journal=keep_journal
+                )
     click.echo(f"restored from {name}: {said}")
 
 
@@ -198,11 +201,19 @@ def _znodes(conf: Configuration, folder: Path, manifest: Manifest) -> str:
 
 
 def _namespace(
-    conf: Configuration, consent: Consent, folder: Path, manifest: Manifest, *, keep_journal: bool
+    conf: Configuration,
+    consent: Consent,
+    folder: Path,
+    manifest: Manifest,
+    namespace: Namespace,
+    *,
+    keep_journal: bool,
 ) -> str:
     place = NameNodeIdentity.from_configuration(conf)
     event_loop.run(
-        restore_namespace(conf, place, consent, folder, manifest, keep_journal=keep_journal)
+        restore_namespace(
+            conf, place, consent, folder, manifest, namespace, keep_journal=keep_journal
+        )
     )
     name, journal = place.address.namenode, place.journal.journal_id
     state = (

@@ -21,7 +21,7 @@ from journal.reader.frame_stream import Chunk
 from namenode_sim.image.reader import load_image
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.storage.fill import COMMENT
-from namenode_sim.storage.local_edits import LocalSegment, chain, finalized_in, replay
+from namenode_sim.storage.local_edits import chain, finalized_in, replay
 from namenode_sim.storage.version_file import parse_version, version_text
 from spark.backup.model import (
     AUTHORITY,
@@ -132,11 +132,6 @@ def verify(folder: Path) -> tuple[Manifest, Namespace]:
     return manifest, namespace
 
 
-def segments_of(folder: Path, image_txid: TxId) -> tuple[LocalSegment, ...]:
-    """Return the segments behind the image; raise EditsError where an edit is missing."""
-    return chain(finalized_in(folder), TxId(image_txid + 1))
-
-
 def image_of(folder: Path) -> Path:
     """Return the one image of a backup; raise BackupError if there is none, or more."""
     images = [path for path in folder.glob("fsimage_*") if not path.suffix]
@@ -148,7 +143,7 @@ def image_of(folder: Path) -> Path:
 def _replay(folder: Path) -> tuple[Namespace, TxId, NamespaceInfo]:
     namespace = load_image(image_of(folder))
     image_txid = namespace.last_applied
-    replay(namespace, segments_of(folder, image_txid))
+    replay(namespace, chain(finalized_in(folder), TxId(image_txid + 1)))
     try:
         info = parse_version((folder / VERSION).read_bytes())
     except ValueError as problem:

@@ -2,6 +2,8 @@
 
 import shutil
 import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -12,6 +14,9 @@ from ha.daemon.process import ExitWith
 from hadoop.durable import sync_folder, write_durably
 from journal.errors import JournalError
 from journal.model import NamespaceInfo, TxId
+from namenode_sim.image.files import image_name
+from namenode_sim.image.writer import save_image
+from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.startup.beside_active import refuse_active
 from namenode_sim.startup.identity import (
     NameNodeIdentity,
@@ -24,10 +29,12 @@ from namenode_sim.startup.shared_edits import ask_nodes, initialize_shared_edits
 from namenode_sim.storage.fill import copy_image
 from namenode_sim.storage.format import erase, erase_edits, find_occupied, lock_all
 from namenode_sim.storage.version_file import parse_version
-from spark.backup.create import image_of, segments_of
+from spark.backup.create import image_of
 from spark.backup.model import AUTHORITY, VERSION, BackupError, Manifest
 
 _NEW: Final = "current.restore"
+_APART: Final = 1 << 40
+"""How far the numbers of a restored file system begin above those of its backup."""
 
 
 async def restore_namespace(
@@ -36,14 +43,17 @@ async def restore_namespace(
     consent: Consent,
     backup: Path,
     manifest: Manifest,
+    namespace: Namespace,
     *,
     keep_journal: bool,
 ) -> None:
     """Fill this NameNode's name directories and the journal from a backup that was verified.
 
-    What could be refused is refused before anything changes, by the rules of ``--format``.  With
-    ``keep_journal`` the journal stays as it is, and must have the edits behind the backup's image.
-    Raise ExitWith (3 refused, 4 the journal was not filled), StorageError or OSError.
+    ``namespace`` is what the backup holds; it is put in place as one image, apart from all that was
+    lost (``move_apart``).  With ``keep_journal`` the backup's image is taken as it is, and the
+    journal stays and must have the edits behind it.  What could be refused is refused before
+    anything changes, by the rules of ``--format``.
+    Raise ExitWith (3 refused, 4 the journal was not filled), ImageError, StorageError or OSError.
     """
     directories = name_directories(conf, place.address)
     everywhere = edits_directories(conf, place.address)
@@ -55,9 +65,17 @@ async def restore_namespace(
         else:
             full += [f"the journal on {node}" for node in await ask_nodes(place, info)]
         await _refuse(conf, place, consent, full)
+        if not keep_journal:
+            move_apart(namespace)
         try:
             for directory in directories:
-                _build(directory, backup, manifest.image_txid, edits=not keep_journal)
+                with _new_current(directory, backup / VERSION) as folder:
+                    if keep_journal:
+                        copy_image([image_of(backup)], folder)
+                    else:
+                        save_image(namespace, folder / image_name(namespace.last_applied), info)
+                    txid = manifest.image_txid if keep_journal else namespace.last_applied
+                    write_durably(folder / "seen_txid", b"%d\n" % txid)
             erase_edits(everywhere, directories)
             for directory in directories:
                 erase(directory / "current")
@@ -118,18 +136,26 @@ async def _refuse(
         )
 
 
-def _build(directory: Path, backup: Path, image_txid: TxId, *, edits: bool) -> None:
-    """Make a whole ``current`` under another name; VERSION comes last."""
+def move_apart(namespace: Namespace) -> None:
+    """Raise transactions, block ids and stamps above all that the lost file system may have used.
+
+    DataNodes obey no NameNode whose last transaction is below one that they have heard: Hadoop's
+    until they are restarted, ours afterwards, too.  And a replica of a lost file, on a DataNode
+    that was down, must not be taken for a block of a new one.
+    """
+    namespace.last_applied = TxId(namespace.last_applied + _APART)
+    namespace.counters.last_block_id += _APART
+    namespace.counters.generation_stamp_v2 += _APART
+
+
+@contextmanager
+def _new_current(directory: Path, version: Path) -> Iterator[Path]:
+    """Give an empty folder to be filled as ``current``, under another name; VERSION comes last."""
     folder = directory / _NEW
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
-    copy_image([image_of(backup)], folder)
-    newest = image_txid
-    for segment in segments_of(backup, image_txid) if edits else ():
-        write_durably(folder / segment.path.name, segment.path.read_bytes())
-        newest = segment.first
-    write_durably(folder / "seen_txid", b"%d\n" % newest)
-    write_durably(folder / VERSION, (backup / VERSION).read_bytes())
+    yield folder
+    write_durably(folder / VERSION, version.read_bytes())
 
 
 def restore_authority(backup: Path, target: Path) -> None:

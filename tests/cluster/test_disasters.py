@@ -15,6 +15,8 @@ from rich.console import Console
 from deploy.local.cluster.certificates import authority_folder, tls_folder
 from deploy.local.cluster.cluster import ZOOKEEPER, Cluster, zkfc_of
 from deploy.local.cluster.layout import JOURNALNODES, NAMENODES
+from deploy.local.cluster.processes import wait_until
+from deploy.local.cluster.state import status
 from deploy.local.demo.screen import Screen
 from deploy.local.demo.stage import Stage, staged
 from ha.conf.keys.security import TLS_DIR
@@ -206,9 +208,19 @@ def test_the_disks_of_two_journalnodes_are_lost(stage: Stage) -> None:
 
 def test_all_is_lost_and_what_came_after_the_backup_with_it(stage: Stage, tmp_path: Path) -> None:
     before = acknowledged(stage, "all")
+    cluster, files = stage.cluster, stage.client.files()
+    files.write("/all/file", [b"old"], block_size=1 << 20)
+    if cluster.wait_for_active() == "nn1":
+        nnha(cluster, "switchover", "nn2", "--yes")
     name = made(stage, tmp_path)
-    acknowledged(stage, "all-after")
-    cluster = stage.cluster
+    last = verify(tmp_path / name)[0].last_txid
+    files.write("/all-after", [b"lost"], block_size=1 << 20)
+    for number in range(50):
+        stage.client.mkdirs(f"/all-more/{number}")
+    # The DataNode obeys nn2, with more transactions than nn1 has at first once it is restored.
+    wait_until(
+        lambda: _highest_claim(cluster) > last + 50, what="a newer claim", deadline_seconds=60.0
+    )
     stop(stage, *ZKFCS, *NAMENODES, *JOURNALNODES)
     for namenode in NAMENODES:
         shutil.rmtree(cluster.layout.name_dir(namenode))
@@ -216,7 +228,6 @@ def test_all_is_lost_and_what_came_after_the_backup_with_it(stage: Stage, tmp_pa
         shutil.rmtree(cluster.layout.edits_dir(node))
         cluster.start(node)
     restore = ("backup", "restore", "--dir", str(tmp_path), name)
-    last = verify(tmp_path / name)[0].last_txid
     said = nnha(cluster, *restore, as_namenode="nn1")
     assert f"up to transaction {last}; edits behind it are lost" in said
     refused = nnha(cluster, *restore, as_namenode="nn1", code=3)
@@ -226,8 +237,17 @@ def test_all_is_lost_and_what_came_after_the_backup_with_it(stage: Stage, tmp_pa
     cluster.wait_for_active()
     nnha(cluster, "namenode", "--bootstrap-standby", "--non-interactive", as_namenode="nn2")
     cluster.heal()
+    files.write("/all/new", [b"news"], block_size=1 << 20)
+    assert stage.client.read("/all/new") == b"news"
+    assert stage.client.read("/all/file") == b"old"
     assert before <= there(stage, "/all")
-    assert "/all-after" not in there(stage, "/")
+    assert not {"/all-after", "/all-more"} & there(stage, "/")
+
+
+def _highest_claim(cluster: Cluster) -> int:
+    facts = status(cluster.layout.url("dn1"))
+    found = facts and facts["highest_claim"]
+    return found if isinstance(found, int) else -1
 
 
 def test_the_data_of_zookeeper_is_lost(stage: Stage, tmp_path: Path) -> None:
