@@ -159,8 +159,9 @@ class DataRoutes:
             raise refusals.invalid_value(
                 "namenoderpcaddress", f"{address} is no NameNode of this DataNode's configuration"
             )
-        if self.access is not None and self.access.policy.demands_certificates:
-            raise RemoteFault(ACCESS_CONTROL, refusals.NOT_WITH_CERTIFICATES)
+        demanding = self.access is not None and self.access.policy.demands_certificates
+        if demanding and actor.token is None:
+            raise RemoteFault(ACCESS_CONTROL, refusals.NOT_WITHOUT_TOKEN)
         asked = _Asked(op, path, address, params.values_of(op, row[1], query))
         async with self._of(actor) as namenodes:
             match op:

@@ -144,7 +144,7 @@ def check_exposure(
         kernel_reports_uids=told,
         tls=tls,
         hosts=(*configuration.get(WEB_HOSTS), *named_hosts(configuration)),
-        simple_clients=configuration.get(SIMPLE_CLIENTS),
+        simple_clients=own is None and configuration.get(SIMPLE_CLIENTS),
         namenodes=_namenodes(configuration),
     )
     let_in_by_lists(access, configuration, own)

@@ -18,9 +18,9 @@ from ha.rpc.java_names import (
 AUTHORIZATION: Final = "org.apache.hadoop.security.authorize.AuthorizationException"
 RUNTIME_EXCEPTION: Final = "java.lang.RuntimeException"
 """Of an error in nnha itself."""
-NOT_WITH_CERTIFICATES: Final = (
-    "in strict mode no data are read or written over WebHDFS, as a DataNode could not prove for "
-    "whom it asks: use nnha fs"
+NOT_WITHOUT_TOKEN: Final = (
+    "in strict mode no data are read or written over WebHDFS without a ticket or a delegation "
+    "token, as a DataNode could not prove for whom it asks: use nnha fs"
 )
 _STATUS: Final = {
     FILE_NOT_FOUND: HTTPStatus.NOT_FOUND,

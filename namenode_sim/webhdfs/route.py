@@ -114,8 +114,9 @@ class WebHdfsRoutes:
         """Send a caller on to a DataNode; the NameNode checks as much as Hadoop's does."""
         if not is_valid_name(asked.path):
             raise invalid_path(asked.path)
-        if self.access is not None and self.access.policy.demands_certificates:
-            raise denied(refusals.NOT_WITH_CERTIFICATES)
+        demanding = self.access is not None and self.access.policy.demands_certificates
+        if demanding and not self._may_have_token(call):
+            raise denied(refusals.NOT_WITHOUT_TOKEN)
         node = None
         if row.looks:
             info = await call("getFileInfo", src=asked.path)
@@ -139,9 +140,12 @@ class WebHdfsRoutes:
             headers={**callers.HEADERS, "Location": where, "Content-Type": callers.BYTES},
         )
 
+    def _may_have_token(self, call: "_Caller") -> bool:
+        return self.holder_of is not None and call.proof is not Method.SIMPLE
+
     async def _proof(self, call: "_Caller") -> Mapping[str, str]:
         """Return the parameter that lets a DataNode act for the caller: a token, or the name."""
-        if self.holder_of is None or call.proof is Method.SIMPLE:
+        if not self._may_have_token(call):
             return {"user.name": call.actor.user}
         token = call.actor.token or await self._given_token(call)
         return {"delegation": token_text.encoded(token)}

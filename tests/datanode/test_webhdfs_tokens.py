@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ha.conf.keys.security import Mode
+from ha.record import replace
 from ha.security.access_control import AccessControl
 from hadoop.proto.hdfs_types_pb2 import TokenProto
 from hadoop.webhdfs import token_text
@@ -26,6 +27,9 @@ async def test_a_token_is_for_the_namenode_to_judge(tmp_path: Path) -> None:
         site.routes.takes_tokens = True
         assert (await site.ask("GET", "/f", "OPEN", **unnamed)).body == b"abc"
         assert site.asked_for == [f"alice by {b64encode(b'secret')!r}"]
+        access.policy = replace(access.policy, mode=Mode.STRICT, certificates=True)
+        assert (await site.ask("GET", "/f", "OPEN", **unnamed)).body == b"abc"
+        access.policy = replace(access.policy, mode=Mode.AUTO)
         assert (await site.ask("GET", "/f", "OPEN")).status == 403, "without one it needs a proof"
         other = await site.ask("GET", "/f", "OPEN", delegation=text)
         assert other.refusal[2] == "Usernames not matched: name=hdfs != expected=alice"
@@ -35,4 +39,4 @@ async def test_a_token_is_for_the_namenode_to_judge(tmp_path: Path) -> None:
         ):
             refused = await site.ask("GET", "/f", "OPEN", **{**unnamed, "delegation": bad})
             assert refused.refusal[:2] == (400, "IllegalArgumentException")
-        assert len(site.asked_for) == 1
+        assert len(site.asked_for) == 2

@@ -23,7 +23,7 @@ from ha.daemon.door.origin import Origin, Share, origin_of_ends
 from ha.daemon.door.places import Standing
 from ha.daemon.facts import own_facts
 from ha.daemon.http.connection_table import HttpConnectionTable
-from ha.daemon.http.page_access import PageAccess
+from ha.daemon.http.page_access import PageAccess, shows_token
 from ha.daemon.http.pages import METHODS, Headers, Page, PageAnswer, json_answer
 from ha.daemon.http.probes import RoleSeen, probe_pages
 from ha.daemon.http.proof import FIRST, Proof
@@ -252,9 +252,10 @@ class _Connection(asyncio.Protocol):
             return
         whole = self._request or _UNREADABLE
         method = whole.method.decode("ascii")
-        path = whole.target.decode("latin-1").partition("?")[0]
+        path, _, query = whole.target.decode("latin-1").partition("?")
         if request is not None:  # nothing follows that would have to be read
-            answer = self._access.turned_away(proof, method, path, asked)
+            token = shows_token(query)
+            answer = self._access.turned_away(proof, method, path, asked, shows_token=token)
             if answer is not None:
                 self._say(answer, method)
                 return

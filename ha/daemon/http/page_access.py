@@ -1,9 +1,11 @@
 """Which caller may see which page: asked before one is made, on plain connections and aiohttp's."""
 
+import re
 import socket
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
 
 from ha.daemon.door.places import Standing
 from ha.daemon.http.hosts import allowed_hosts, may_be_asked
@@ -33,6 +35,7 @@ _UNDER_ANY_NAME: Final = frozenset(
     {WEBHDFS, "/livez", "/readyz", "/active", "/standby", "/isActive", "/health"}
 )
 """WebHDFS checks names by itself; what the others say, everybody may know."""
+_TOKEN: Final = re.compile(r"(^|&)delegation=", re.IGNORECASE)
 _MISSING: Final = text_answer("there is no such page\n", HTTPStatus.NOT_FOUND)
 
 
@@ -142,14 +145,14 @@ class PageAccess:
         return Standing.KEPT if caller.roles - {Role.CLIENT} else Standing.PROVEN
 
     def turned_away(
-        self, proof: Proof, method: str, path: str, asked: Headers
+        self, proof: Proof, method: str, path: str, asked: Headers, *, shows_token: bool = False
     ) -> PageAnswer | None:
         """Return what to answer to a request for which no route need be looked up; else None."""
         route, caller = _route(path), proof.caller
         if caller is None or self.standing(proof, method, path) is not Standing.UNPROVEN:
             return None
         if _name(method, route) in _PAGES:
-            return self.refusal(proof, method, route, asked)
+            return self.refusal(proof, method, route, asked, shows_token=shows_token)
         return None if caller.roles - {Role.CLIENT} else _MISSING
 
     def begun(self, caller: Caller | None, method: str, path: str) -> Callable[[int | None], None]:
@@ -179,6 +182,14 @@ class PageAccess:
         if self._access.may(proof.caller, HTTP, _REASONS):
             return answer
         return replace(answer, body=b"")
+
+
+def shows_token(query: str) -> bool:
+    """Return whether a request shows a delegation token.
+
+    WebHDFS judges it; in front of that it keeps a caller from being asked for a ticket.
+    """
+    return _TOKEN.search(unquote(query)) is not None
 
 
 def _name(method: str, path: str) -> str:

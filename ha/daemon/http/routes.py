@@ -1,13 +1,12 @@
 """The part of a daemon's HTTP face that needs aiohttp; loaded when somebody asks for it."""
 
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import TypeVar
 
 from aiohttp import web
 
-from ha.daemon.http.page_access import PageAccess
+from ha.daemon.http.page_access import PageAccess, shows_token
 from ha.daemon.http.pages import METHODS, Headers, Page
 from ha.daemon.http.proof import Proof, connected
 from ha.security.access_control import AccessControl
@@ -22,7 +21,6 @@ SHUTDOWN_SECONDS = 1.0
 MAX_FIELD_BYTES = 16 * 1024
 """Of one header: as much as a whole head may have, for tickets with many groups."""
 _PROOF = web.RequestKey("proof", Proof)
-_TOKEN = re.compile(r"(^|&)delegation=", re.IGNORECASE)
 
 
 A = TypeVar("A")
@@ -87,11 +85,8 @@ def _guard(route: web.RouteDef, access: PageAccess) -> web.RouteDef:
         async def handle(request: web.Request) -> A:
             asked = Headers(request.raw_headers)
             proof = await _proof_of(request, asked, access)
-            # WebHDFS judges the token itself: here it keeps a caller from being asked for a ticket.
-            shows_token = _TOKEN.search(request.query_string) is not None
-            refusal = access.refusal(
-                proof, request.method, route.path, asked, shows_token=shows_token
-            )
+            token = shows_token(request.rel_url.raw_query_string)
+            refusal = access.refusal(proof, request.method, route.path, asked, shows_token=token)
             if refusal is not None:
                 raise _REFUSALS[refusal.status](
                     headers=refusal.headers,

@@ -44,6 +44,18 @@ def test_a_port_of_hadoop_rpc_may_be_reached_and_no_page(realm: Kdc, tmp_path: P
         assert str(RPC) not in refused.value.message
 
 
+def test_clients_of_hdfs_are_not_believed_over_webhdfs_either(realm: Kdc, tmp_path: Path) -> None:
+    """Bad schedule: a cluster whose clients were believed goes over to Kerberos, and keeps the key.
+
+    Over RPC they are refused without a ticket; over HTTP they could delete each file.
+    """
+    believed = {"nnha.security.clients": "simple-i-know"}
+    conf = configuration(realm, tmp_path, believed)
+    assert not check_exposure(conf, Daemon.NAMENODE, [RPC]).policy.simple_clients
+    conf = configuration(realm, tmp_path, {**believed, "hadoop.security.authentication": "simple"})
+    assert check_exposure(conf, Daemon.NAMENODE, []).policy.simple_clients
+
+
 def test_blocks_may_be_reached_where_tokens_are_asked_for(realm: Kdc, tmp_path: Path) -> None:
     keytab = {
         "dfs.datanode.keytab.file": str(realm.keytab("dn/localhost")),

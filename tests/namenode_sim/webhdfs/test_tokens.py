@@ -197,6 +197,20 @@ async def test_a_caller_is_given_its_last_token_again_while_that_is_good(
         assert await given() != third
 
 
+async def test_strict_sends_on_those_alone_for_whom_a_datanode_can_show_a_token() -> None:
+    async with scene(NOBODY, mode=Mode.STRICT) as made:
+        made.access.policy = replace(made.access.policy, certificates=True)
+        for answer in (
+            await made.with_token("PUT", "/f", "CREATE"),
+            await made.ask("PUT", "/f", "CREATE"),
+        ):
+            assert "delegation" in sent_on(answer)
+        async with web_client(made.served, made.access) as plain:
+            refused = await plain.ask("PUT", "/f", "CREATE", user_name=None)
+            assert refused.refusal == (403, "AccessControlException")
+            assert "in strict mode" in refused.message
+
+
 async def test_a_name_that_nothing_proves_is_sent_on_as_one() -> None:
     async with scene(mode=Mode.INSECURE) as made:
         sent = sent_on(await made.ask("PUT", "/f", "CREATE", user_name="carol"))
