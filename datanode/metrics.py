@@ -8,6 +8,11 @@ TOKENS_REFUSED = Counter(
     "Operations refused for want of a block token that proves them, by what they would do",
     ["mode"],
 )
+HANDSHAKES = Counter(
+    "nnha_datanode_handshakes",
+    "Callers that proved that they hold a block token, by what protects their connections",
+    ["protection"],
+)
 BYTES_WRITTEN = Counter("nnha_datanode_written_bytes", "Bytes of blocks that came in")
 BYTES_READ = Counter("nnha_datanode_read_bytes", "Bytes of blocks that were sent to readers")
 REPLICAS = Gauge("nnha_datanode_replicas", "Replicas on this DataNode")

@@ -14,7 +14,7 @@ from datanode.transfers.block_access import BlockAccess
 from ha.conf.configuration import Configuration
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import datanode as keys
-from ha.conf.keys.kerberos import DATA_PROTECTION
+from ha.conf.keys.kerberos import CIPHER_KEY_BITS, CIPHER_SUITES, DATA_PROTECTION
 from ha.conf.keys.security import AUTHENTICATION, Mode
 from ha.conf.listening import Door, is_loopback, required_door
 from ha.conf.topology import HostPort, namenodes, nameservice_of
@@ -53,6 +53,7 @@ class DataNodeSettings:
     locked_memory: int = 0
     block_tokens: bool = True
     protections: tuple[Protection, ...] = ()
+    key_bits: int = 0
     rhythm: Rhythm
     limits: TransferLimits
     scan: ScanRhythm = ScanRhythm()
@@ -85,6 +86,7 @@ def read_settings(conf: Configuration) -> DataNodeSettings:
         locked_memory=conf.get(keys.LOCKED_MEMORY),
         block_tokens=conf.get(keys.BLOCK_TOKENS) is not False,
         protections=_protections(conf),
+        key_bits=conf.get(CIPHER_KEY_BITS) * (conf.get(CIPHER_SUITES) is not None),
         rhythm=Rhythm(
             conf.get(keys.HEARTBEAT_INTERVAL),
             conf.get(keys.REPORT_INTERVAL),
@@ -116,8 +118,9 @@ def block_access(
             f"{keys.BLOCK_TOKENS.name} to true at every NameNode"
         )
     return BlockAccess(
-        pool, wanted=settings.block_tokens, needed=needed, protections=settings.protections
-    )
+        pool, wanted=settings.block_tokens, needed=needed, protections=settings.protections,
+        key_bits=settings.key_bits,
+    )  # fmt: skip
 
 
 def _protections(conf: Configuration) -> tuple[Protection, ...]:

@@ -29,15 +29,16 @@ class BlockAccess:
     They are where all NameNodes have them on: the tokens of one that has not would be lacking.
     ``wanted``: they are until a NameNode has registered this DataNode.  ``needed`` is why nothing
     is served where one has them off, empty where it is served without.  Callers choose one of
-    ``protections`` in a handshake; without any, none is asked for.
+    ``protections`` in a handshake; without any, none is asked for.  ``key_bits``: of AES, which
+    encrypts connections with privacy whose callers offer it; 0: the layer of SASL does.
     """
 
     def __init__(
         self, pool: PoolId, *, wanted: bool, needed: str = "",
-        protections: Sequence[Protection] = (),
+        protections: Sequence[Protection] = (), key_bits: int = 0,
         wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:  # fmt: skip
-        self.protections = protections
+        self.protections, self.key_bits = protections, key_bits
         self._pool, self._wanted, self._needed, self._wall_ms = pool, wanted, needed, wall_ms
         self._keys: dict[int, BlockKey] = {}
         self._current: BlockKey | None = None

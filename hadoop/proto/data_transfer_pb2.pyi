@@ -4,7 +4,7 @@ isort:skip_file
 DataTransferProtocol: the bytes of blocks between clients and DataNodes, and between DataNodes.
 
 Names and numbers are those of Hadoop 3.5.0 (datatransfer.proto).  Short-circuit reads and
-erasure-coded groups are left out: those ops are refused.  So are the ciphers beyond SASL's own.
+erasure-coded groups are left out: those ops are refused.
 """
 
 from collections import abc as _abc
@@ -77,6 +77,23 @@ class BlockChecksumTypeProto(_BlockChecksumTypeProto, metaclass=_BlockChecksumTy
 MD5CRC: BlockChecksumTypeProto.ValueType  # 1
 COMPOSITE_CRC: BlockChecksumTypeProto.ValueType  # 2
 Global___BlockChecksumTypeProto: _TypeAlias = BlockChecksumTypeProto  # noqa: Y015
+
+class _CipherSuiteProto:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _CipherSuiteProtoEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_CipherSuiteProto.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    UNKNOWN: _CipherSuiteProto.ValueType  # 1
+    AES_CTR_NOPADDING: _CipherSuiteProto.ValueType  # 2
+    SM4_CTR_NOPADDING: _CipherSuiteProto.ValueType  # 3
+
+class CipherSuiteProto(_CipherSuiteProto, metaclass=_CipherSuiteProtoEnumTypeWrapper): ...
+
+UNKNOWN: CipherSuiteProto.ValueType  # 1
+AES_CTR_NOPADDING: CipherSuiteProto.ValueType  # 2
+SM4_CTR_NOPADDING: CipherSuiteProto.ValueType  # 3
+Global___CipherSuiteProto: _TypeAlias = CipherSuiteProto  # noqa: Y015
 
 @_typing.final
 class BaseHeaderProto(_message.Message):
@@ -611,6 +628,39 @@ class ClientReadStatusProto(_message.Message):
 Global___ClientReadStatusProto: _TypeAlias = ClientReadStatusProto  # noqa: Y015
 
 @_typing.final
+class CipherOptionProto(_message.Message):
+    """A client offers suites; the DataNode chooses one and adds keys, sealed by the layer agreed on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUITE_FIELD_NUMBER: _builtins.int
+    INKEY_FIELD_NUMBER: _builtins.int
+    INIV_FIELD_NUMBER: _builtins.int
+    OUTKEY_FIELD_NUMBER: _builtins.int
+    OUTIV_FIELD_NUMBER: _builtins.int
+    suite: Global___CipherSuiteProto.ValueType
+    inKey: _builtins.bytes
+    inIv: _builtins.bytes
+    outKey: _builtins.bytes
+    outIv: _builtins.bytes
+    def __init__(
+        self,
+        *,
+        suite: Global___CipherSuiteProto.ValueType | None = ...,
+        inKey: _builtins.bytes | None = ...,
+        inIv: _builtins.bytes | None = ...,
+        outKey: _builtins.bytes | None = ...,
+        outIv: _builtins.bytes | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["inIv", b"inIv", "inKey", b"inKey", "outIv", b"outIv", "outKey", b"outKey", "suite", b"suite"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["inIv", b"inIv", "inKey", b"inKey", "outIv", b"outIv", "outKey", b"outKey", "suite", b"suite"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CipherOptionProto: _TypeAlias = CipherOptionProto  # noqa: Y015
+
+@_typing.final
 class DataTransferEncryptorMessageProto(_message.Message):
     """"accessTokenError" has a client ask for another block token."""
 
@@ -634,22 +684,26 @@ class DataTransferEncryptorMessageProto(_message.Message):
     STATUS_FIELD_NUMBER: _builtins.int
     PAYLOAD_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
+    CIPHEROPTION_FIELD_NUMBER: _builtins.int
     ACCESSTOKENERROR_FIELD_NUMBER: _builtins.int
     status: Global___DataTransferEncryptorMessageProto.DataTransferEncryptorStatus.ValueType
     payload: _builtins.bytes
     message: _builtins.str
     accessTokenError: _builtins.bool
+    @_builtins.property
+    def cipherOption(self) -> _containers.RepeatedCompositeFieldContainer[Global___CipherOptionProto]: ...
     def __init__(
         self,
         *,
         status: Global___DataTransferEncryptorMessageProto.DataTransferEncryptorStatus.ValueType | None = ...,
         payload: _builtins.bytes | None = ...,
         message: _builtins.str | None = ...,
+        cipherOption: _abc.Iterable[Global___CipherOptionProto] | None = ...,
         accessTokenError: _builtins.bool | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["accessTokenError", b"accessTokenError", "message", b"message", "payload", b"payload", "status", b"status"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accessTokenError", b"accessTokenError", "message", b"message", "payload", b"payload", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accessTokenError", b"accessTokenError", "cipherOption", b"cipherOption", "message", b"message", "payload", b"payload", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

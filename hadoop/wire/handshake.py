@@ -5,7 +5,7 @@ See docs/reference/block-tokens.md#the-handshake.
 """
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from ha.security.kerberos.own import own_kerberos
@@ -14,6 +14,7 @@ from ha.security.sasl.mechanism import Agreed, Protection, SaslFailure
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.wire.byte_budget import ByteBudget
+from hadoop.wire.ciphered import AES
 from hadoop.wire.errors import MalformedTransfer
 from hadoop.wire.packets import encode_message
 from hadoop.wire.peer import NO_BUDGET, Peer
@@ -53,7 +54,8 @@ async def connect(
     if own is None or not own.data_wanted or is_privileged(to.xferPort):
         return peer
     try:
-        await initiate(peer, token, own.data_wanted, seconds=seconds)
+        ciphers = (AES,) if own.data_by_aes else ()
+        await initiate(peer, token, own.data_wanted, seconds=seconds, ciphers=ciphers)
     except BaseException:
         peer.abort()
         raise
@@ -61,25 +63,50 @@ async def connect(
 
 
 async def initiate(
-    peer: Peer, token: hdfs.TokenProto, protections: Sequence[Protection], *, seconds: float
+    peer: Peer,
+    token: hdfs.TokenProto,
+    protections: Sequence[Protection],
+    *,
+    seconds: float,
+    ciphers: Sequence[pb.CipherSuiteProto.ValueType] = (),
 ) -> None:
-    """Prove to a DataNode that we hold a token, as it does to us; raise as ``connect``."""
+    """Prove to a DataNode that we hold a token, as it does to us; raise as ``connect``.
+
+    ``ciphers`` are offered where privacy is wanted; which is taken is the DataNode's choice.
+    """
+    offered = ciphers if Protection.PRIVACY in protections else ()
     user, password = map(base64.b64encode, (token.identifier, token.password))
     initiator = DigestInitiator(service(protections), user.decode(), password)
     await peer.send(MAGIC + encode_message(Step(status=Step.SUCCESS)), seconds=seconds)
     try:
-        answer = initiator.step(await payload(peer, seconds=seconds))
-        await peer.send_message(Step(status=Step.SUCCESS, payload=answer.token), seconds=seconds)
-        agreed = initiator.step(await payload(peer, seconds=seconds))
+        answer = initiator.step((await next_step(peer, seconds=seconds)).payload)
+        options = [pb.CipherOptionProto(suite=one) for one in offered]
+        said = Step(status=Step.SUCCESS, payload=answer.token, cipherOption=options)
+        await peer.send_message(said, seconds=seconds)
+        last = await next_step(peer, seconds=seconds)
+        agreed = initiator.step(last.payload)
+        assert isinstance(agreed, Agreed), "DIGEST-MD5 ends with the server's proof"
+        keys = chosen(last.cipherOption, offered)
+        if keys is None or agreed.protection is not Protection.PRIVACY:
+            peer.protect(agreed.layer)
+            return
+        assert agreed.layer is not None
+        keys.inKey, keys.outKey = map(agreed.layer.unwrap, (keys.inKey, keys.outKey))
     except SaslFailure as failure:
         raise MalformedTransfer(f"{peer.name} proves nothing: {failure}") from failure
-    assert isinstance(agreed, Agreed), "DIGEST-MD5 ends with the server's proof"
-    peer.protect(agreed.layer)
+    peer.encrypt(keys, made_here=False)
 
 
-async def payload(peer: Peer, *, seconds: float) -> bytes:
-    """Return the token in the peer's next step; raise MalformedTransfer where it gives up."""
+def chosen(
+    options: Iterable[pb.CipherOptionProto], known: Collection[pb.CipherSuiteProto.ValueType]
+) -> pb.CipherOptionProto | None:
+    """Return the first option whose cipher is known; None: the layer of SASL stays."""
+    return next((one for one in options if one.suite in known), None)
+
+
+async def next_step(peer: Peer, *, seconds: float) -> Step:
+    """Return the peer's next step; raise MalformedTransfer where it gives up."""
     step = await peer.read_message(Step, seconds=seconds)
     if step.status != Step.SUCCESS or not step.HasField("status"):
         raise MalformedTransfer(f"{peer.name} refuses the handshake: {step.message[:200]}")
-    return step.payload
+    return step

@@ -7,8 +7,10 @@ from google.protobuf.message import Message
 
 from ha.record import dataclass
 from ha.security.sasl.mechanism import Layer
+from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.wire import packets as wire_packets
 from hadoop.wire.byte_budget import ByteBudget
+from hadoop.wire.ciphered import Ciphered
 from hadoop.wire.connection import Connection, PeerLost
 from hadoop.wire.errors import MalformedTransfer
 from hadoop.wire.sealed import Sealed
@@ -58,7 +60,7 @@ class Peer:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._bytes: Connection | Sealed = connection
+        self._bytes: Connection | Sealed | Ciphered = connection
         self._soon = bytearray()
 
     @property
@@ -91,6 +93,10 @@ class Peer:
         """Pass all bytes through a layer from now on; None leaves them as they are."""
         if layer is not None:
             self._bytes = Sealed(self._connection, layer)
+
+    def encrypt(self, keys: pb.CipherOptionProto, *, made_here: bool) -> None:
+        """Encrypt all bytes from now on; raise MalformedTransfer if these are no keys."""
+        self._bytes = Ciphered(self._connection, keys, made_here=made_here)
 
     # Reading.
 

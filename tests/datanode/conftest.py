@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ha.security.kerberos.own import log_in
 from tests.datanode.block_client import Node, node
 from tests.datanode.name_nodes import STANDBY, NameNode, name_node
 from tests.datanode.stores import close_stores
@@ -15,6 +16,12 @@ from tests.datanode.stores import close_stores
 def _closed_stores() -> Iterator[None]:
     yield
     close_stores()
+
+
+@pytest.fixture(autouse=True)
+def _calls_as_itself_again() -> Iterator[None]:
+    yield
+    log_in(None)
 
 
 @pytest.fixture

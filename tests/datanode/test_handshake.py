@@ -4,7 +4,7 @@ import asyncio
 import base64
 import random
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -18,9 +18,10 @@ from ha.security.sasl.mechanism import Protection
 from hadoop.block_tokens import NO_TOKEN, Grant, Mode
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
+from hadoop.wire.ciphered import AES
 from hadoop.wire.connection import PeerLost
 from hadoop.wire.errors import MalformedTransfer
-from hadoop.wire.handshake import MAGIC, Step, connect, initiate, is_privileged, payload, service
+from hadoop.wire.handshake import MAGIC, Step, connect, initiate, is_privileged, next_step, service
 from hadoop.wire.packets import Op, encode_message, encode_op
 from hadoop.wire.peer import Peer, TransferLimits
 from tests.datanode import block_client
@@ -32,23 +33,19 @@ from tests.needs import OTHER_USER
 ALL: Final = tuple(Protection)
 
 
-def keys(*protections: Protection, now_ms: int = NOW) -> BlockAccess:
+def keys(*protections: Protection, key_bits: int = 0) -> BlockAccess:
     """Return what asks for the handshake, and has the keys of a NameNode."""
-    found = BlockAccess(POOL.pool, wanted=True, protections=protections, wall_ms=lambda: now_ms)
+    found = BlockAccess(
+        POOL.pool, wanted=True, protections=protections, key_bits=key_bits, wall_ms=lambda: NOW
+    )
     found.learn("nn1", RING.message())
     return found
 
 
-def call_with(*protections: Protection) -> None:
+def call_with(*protections: Protection, aes: bool = False) -> None:
     """Have the clients of this process make the handshake."""
     rules = parse_rules("DEFAULT", "hadoop", "R")
-    log_in(OwnKerberos("nn/h@R", None, rules, (), (), data_wanted=protections))
-
-
-@pytest.fixture(autouse=True)
-def calls_as_itself_again() -> Iterator[None]:
-    yield
-    log_in(None)
+    log_in(OwnKerberos("nn/h@R", None, rules, (), (), data_wanted=protections, data_by_aes=aes))
 
 
 def everything() -> hdfs.TokenProto:
@@ -70,19 +67,21 @@ READ: Final = encode_op(
 )
 
 
-@pytest.mark.parametrize("chosen", ALL)
+@pytest.mark.parametrize(
+    ("chosen", "key_bits"), [*((one, 0) for one in ALL), (Protection.PRIVACY, 256)]
+)
 async def test_every_operation_between_all_ends_works_in_each_protection(
-    tmp_path: Path, chosen: Protection
+    tmp_path: Path, chosen: Protection, key_bits: int
 ) -> None:
     """A pipeline, reads, checksums, a transfer and a move between DataNodes."""
-    call_with(chosen)
+    call_with(chosen, aes=bool(key_bits))
     big = DATA * 1000
     shown = everything()
     async with (
-        block_client.node(tmp_path / "a", access=keys(*ALL)) as a,
-        block_client.node(tmp_path / "b", access=keys(*ALL)) as b,
-        block_client.node(tmp_path / "c", access=keys(*ALL)) as c,
-        block_client.node(tmp_path / "d", access=keys(*ALL)) as d,
+        block_client.node(tmp_path / "a", access=keys(*ALL, key_bits=key_bits)) as a,
+        block_client.node(tmp_path / "b", access=keys(*ALL, key_bits=key_bits)) as b,
+        block_client.node(tmp_path / "c", access=keys(*ALL, key_bits=key_bits)) as c,
+        block_client.node(tmp_path / "d", access=keys(*ALL, key_bits=key_bits)) as d,
     ):
         await block_client.write_whole([a.place, b.place], block(), big, shown)
         for one in (a, b):
@@ -231,7 +230,7 @@ async def test_a_proof_that_is_wrong_is_answered_once(
         shown = everything()
         user, password = map(base64.b64encode, (shown.identifier, shown.password))
         right = DigestInitiator(service(ALL[1:2]), user.decode(), password)
-        answer = right.step(await payload(peer, seconds=SECONDS))
+        answer = right.step((await next_step(peer, seconds=SECONDS)).payload)
         spoiled = spoil(answer.token or b"")
         await peer.send_message(Step(status=Step.SUCCESS, payload=spoiled), seconds=SECONDS)
         refusal = await peer.read_message(Step, seconds=SECONDS)
@@ -301,7 +300,7 @@ async def test_a_caller_that_stops_in_its_handshake_is_hung_up_on(tmp_path: Path
         peers = [await block_client.connect(node.place.port) for _ in range(3)]
         await peers[1].send(MAGIC, seconds=SECONDS)
         await peers[2].send(BEGIN, seconds=SECONDS)
-        await payload(peers[2], seconds=SECONDS)
+        await next_step(peers[2], seconds=SECONDS)
         for peer in peers:
             with pytest.raises(PeerLost, match="closed"):
                 await peer.read(1, seconds=SECONDS)
@@ -314,7 +313,7 @@ async def test_half_handshakes_give_way_to_a_writer(tmp_path: Path) -> None:
         halves = [await block_client.plain(node.place.port) for _ in range(2)]
         for half in halves:
             await half.send(BEGIN, seconds=SECONDS)
-            await payload(half, seconds=SECONDS)
+            await next_step(half, seconds=SECONDS)
         call_with(Protection.PRIVACY)
         await block_client.write_whole([node.place], block(), DATA, everything())
         with pytest.raises(PeerLost, match="has closed"):
@@ -366,11 +365,14 @@ def socket_answers(port: int) -> bool:
 
 async def _hostile(count: int, folder: Path, seed: int) -> None:
     chance = random.Random(seed)
-    async with block_client.node(folder, access=keys(*ALL)) as node:
+    proof = Step(
+        status=Step.SUCCESS,
+        payload=b'username="AA=="',
+        cipherOption=[pb.CipherOptionProto(suite=AES, inKey=b"key")],
+    )
+    async with block_client.node(folder, access=keys(*ALL, key_bits=128)) as node:
         for _ in range(count):
-            good = bytearray(
-                BEGIN + encode_message(Step(status=Step.SUCCESS, payload=b'username="AA=="'))
-            )
+            good = bytearray(BEGIN + encode_message(proof))
             for _ in range(chance.randrange(4)):
                 at = chance.randrange(len(good))
                 match chance.randrange(3):
@@ -384,7 +386,7 @@ async def _hostile(count: int, folder: Path, seed: int) -> None:
                     break
             await sent(node.place, bytes(good))
         await block_client.idle(node)
-        call_with(Protection.AUTHENTICATION)
+        call_with(Protection.PRIVACY, aes=True)
         await block_client.write_whole([node.place], block(), DATA, everything())
 
 

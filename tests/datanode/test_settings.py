@@ -88,6 +88,8 @@ def test_connections_are_protected_as_is_configured(
     ("more", "why"),
     [
         ({"dfs.data.transfer.protection": "auth-conf", **KERBEROS}, "must be a list of authenti"),
+        ({"dfs.encrypt.data.transfer.cipher.suites": "SM4/CTR/NoPadding"}, "must be AES/CTR/No"),
+        ({"dfs.encrypt.data.transfer.cipher.key.bitlength": "100"}, "must be 128 or 192 or 256"),
         ({"dfs.data.transfer.protection": ",", **KERBEROS}, "must be a list of authentication"),
         ({"dfs.data.transfer.protection": "privacy"}, "authentication=simple nothing would be"),
         (

@@ -4,7 +4,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import aclosing, closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,8 +13,6 @@ from py4j.protocol import Py4JJavaError
 from deploy.local.cluster.cluster import Cluster, open_cluster
 from deploy.local.cluster.processes import wait_until
 from files.namenodes import Namenodes
-from files.read import Reader
-from files.replica import ReadLimits, ReplicaRead, parts
 from files.write import Writer
 from ha.conf.configuration import load_configuration
 from ha.conf.topology import HostPort
@@ -25,8 +23,14 @@ from ha.rpc.proto import ha_service_pb2 as ha
 from ha.security.kerberos.auth_to_local import NoShortName, parse_rules
 from ha.security.kerberos.own import log_in
 from ha.security.kerberos.settings import login, name_rules
-from hadoop.wire.byte_budget import ByteBudget
 from tests.ha.security.kdc import REALM, Kdc
+from tests.interop.block_ends import (
+    AES,
+    ensure_protected,
+    java_datanode,
+    replicas,
+    wait_for_replicas,
+)
 from tests.interop.hadoop_server import JavaObject, running_hadoop
 from tests.interop.our_cluster import OurCluster, programs_on
 from tests.needs import HADOOP_SERVER, KDC
@@ -44,6 +48,7 @@ def keys(realm: Kdc) -> dict[str, str]:
         "hadoop.security.authorization": "true",
         "hadoop.rpc.protection": "authentication,integrity,privacy",
         "dfs.data.transfer.protection": "authentication,integrity,privacy",
+        "dfs.encrypt.data.transfer.cipher.suites": AES,
         "dfs.block.access.token.enable": "true",  # unset, Java's DataNode would end them
         "dfs.cluster.administrators": "bob",
         "hadoop.proxyuser.bob.users": "alice",
@@ -73,11 +78,15 @@ def ours(realm: Kdc, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OurCl
 
 
 def opened(
-    ours: OurCluster, realm: Kdc, name: str, *, protection: str, acting: str = ""
+    ours: OurCluster, realm: Kdc, name: str, *, protection: str, acting: str = "", suite: str = AES
 ) -> JavaObject:
     client = ours.hadoop.compiled("nnha.KerberosClient")
     conf = ours.configuration(
-        {"hadoop.rpc.protection": protection, "dfs.data.transfer.protection": protection}
+        {
+            "hadoop.rpc.protection": protection,
+            "dfs.data.transfer.protection": protection,
+            "dfs.encrypt.data.transfer.cipher.suites": suite,
+        }
     )
     return client.open(conf, f"{name}@{REALM}", str(realm.keytab(name)), acting)
 
@@ -317,38 +326,6 @@ async def service_status(host: str, port: int) -> ha.GetServiceStatusResponsePro
     )  # fmt: skip
 
 
-@contextmanager
-def java_datanode(ours: OurCluster, folder: Path) -> Iterator[None]:
-    settings = {
-        "dfs.datanode.data.dir": (folder / "java").as_uri(),
-        "dfs.datanode.address": "127.0.0.1:0",
-        "dfs.datanode.ipc.address": "127.0.0.1:0",
-        "dfs.datanode.http.address": "127.0.0.1:0",
-        "ignore.secure.ports.for.testing": "true",
-        "dfs.data.transfer.protection": "privacy,integrity,authentication",
-    }
-    ours.hadoop.hadoop.metrics2.lib.DefaultMetricsSystem.setMiniClusterMode(True)
-    kind, conf = ours.hadoop.hadoop.hdfs.server.datanode.DataNode, ours.configuration(settings)
-    ours.hadoop.hadoop.security.UserGroupInformation.setConfiguration(conf)
-    node = kind.createDataNode(ours.hadoop.strings(), conf)
-    try:
-        yield
-    finally:
-        node.shutdown()
-
-
-async def replicas(namenodes: Namenodes, path: str) -> list[bytes]:
-    """Return the bytes of each replica of a file's only block."""
-    reader = await Reader.open(namenodes, path)
-    block = await reader.block_at(0)
-    found = []
-    for node in block.locs:
-        asked = ReplicaRead(block, node, 0, reader.length)
-        async with aclosing(parts(asked, "test", ReadLimits(), ByteBudget(1 << 24))) as pieces:
-            found.append(b"".join([piece async for piece in pieces]))
-    return found
-
-
 async def test_blocks_go_between_javas_ends_and_ours_in_each_protection(
     ours: OurCluster, realm: Kdc, tmp_path: Path
 ) -> None:
@@ -361,38 +338,38 @@ async def test_blocks_go_between_javas_ends_and_ours_in_each_protection(
         wait_until(
             lambda: len(admin.getDataNodeStats()) == 3, what="Java's", deadline_seconds=SECONDS
         )
-
-        def whole(name: str) -> str:
-            """Return the name of a file once the NameNode knows all its replicas."""
-
-            def known() -> bool:
-                (block,) = admin.getFileBlockLocations(path(name), 0, 1)
-                return len(block.getNames()) == 3
-
-            wait_until(known, what=f"replicas of {name}", deadline_seconds=SECONDS)
-            return name
-
-        for protection in ("authentication", "integrity", "privacy"):
-            wanted = [f"dfs.data.transfer.protection={protection}"]
+        for protection, suite in (
+            ("authentication", ""), ("integrity", ""), ("privacy", ""), ("privacy", AES)
+        ):  # fmt: skip
+            wanted = [
+                f"dfs.data.transfer.protection={protection}",
+                f"dfs.encrypt.data.transfer.cipher.suites={suite}",
+            ]
             conf = load_configuration(ours.cluster.conf_dir, wanted)
             log_in(login(conf, name_rules(conf), f"alice@{REALM}", str(realm.keytab("alice"))))
             try:
                 async with Namenodes.of(conf) as namenodes:
+                    kind = f"{protection}{suite[:3]}"
                     for number in range(3):
-                        name = f"/blocks/{protection}{number}"
+                        name = f"/blocks/{kind}{number}"
                         async with await Writer.create(namenodes, name, replication=3) as writer:
                             await writer.write(data)
-                        assert await replicas(namenodes, whole(name)) == [data] * 3
-                    with closing(opened(ours, realm, "alice", protection=protection)) as alice:
+                        wait_for_replicas(admin, path(name), 3)
+                        assert await replicas(namenodes, name) == [data] * 3
+                    with closing(
+                        opened(ours, realm, "alice", protection=protection, suite=suite)
+                    ) as alice:
                         found = ours.hadoop.hadoop.io.IOUtils.readFullyToByteArray(
-                            alice.open(path(f"/blocks/{protection}0"))
+                            alice.open(path(f"/blocks/{kind}0"))
                         )
                         assert bytes(found) == data
-                        name = f"/blocks/java-{protection}"
+                        name = f"/blocks/java-{kind}"
                         out = alice.create(path(name))
                         out.write(bytearray(data))
                         out.close()
-                    assert await replicas(namenodes, whole(name)) == [data] * 3
+                    wait_for_replicas(admin, path(name), 3)
+                    assert await replicas(namenodes, name) == [data] * 3
+                    ensure_protected(ours, suite[:3].lower() or protection)
             finally:
                 log_in(None)
         for log in ours.cluster.layout.directory.glob("logs/dn*.log"):

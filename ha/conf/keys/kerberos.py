@@ -4,7 +4,7 @@ from typing import Final
 
 from ha.conf.errors import BadValue
 from ha.conf.keys.key import Key, Scope
-from ha.conf.keys.units import optional, optional_text, text, words
+from ha.conf.keys.units import one_of, optional, optional_text, text, words
 
 _G, _NN = Scope.GLOBAL, Scope.NAMENODE
 _PROTECTIONS: Final = ("authentication", "integrity", "privacy")
@@ -15,6 +15,10 @@ def _protections(value: str) -> tuple[str, ...]:
     if not found or not set(found) <= set(_PROTECTIONS):
         raise BadValue(f"must be a list of {', '.join(_PROTECTIONS)}")
     return found
+
+
+def _key_bits(value: str) -> int:
+    return int(one_of("128", "192", "256")(value))
 
 
 def _text(name: str, doc: str, scope: Scope = _G) -> Key[str | None]:
@@ -61,6 +65,14 @@ RPC_PROTECTION = Key(
 DATA_PROTECTION = Key(
     "dfs.data.transfer.protection", optional(_protections), "", _G,
     "the same of connections to DataNodes, with Kerberos; unset: they begin without a handshake",
+)  # fmt: skip
+CIPHER_SUITES = Key(
+    "dfs.encrypt.data.transfer.cipher.suites", optional(one_of("AES/CTR/NoPadding")), "", _G,
+    "encrypts connections to DataNodes with privacy; unset: what DIGEST-MD5 has, which is slow",
+)  # fmt: skip
+CIPHER_KEY_BITS = Key(
+    "dfs.encrypt.data.transfer.cipher.key.bitlength", _key_bits, "128", _G,
+    "of that cipher's keys: 128, 192 or 256",
 )  # fmt: skip
 AUTH_TO_LOCAL = Key("hadoop.security.auth_to_local", text, "", _G, "rules for short names")
 AUTH_TO_LOCAL_MECHANISM = Key(

@@ -30,6 +30,7 @@ class OwnKerberos:
     services: tuple[ServicePrincipal, ...]
     pattern: str = ""
     data_wanted: tuple[Protection, ...] = ()  # to DataNodes; empty: no handshake there
+    data_by_aes: bool = False  # where privacy is agreed on and the DataNode takes the offer
     web: str = ""  # the principal of pages, with _HOST; empty: they are asked without tickets
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _tickets: gss.Credentials | None = None

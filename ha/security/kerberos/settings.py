@@ -85,7 +85,8 @@ def login(
     known, data = services(conf, rules.realm), conf.get(keys.DATA_PROTECTION) or ()
     chosen, pages = tuple(map(Protection, data)), web_principal(conf, None)
     web = "" if pages is None else _with_realm(pages[0], rules.realm)
-    return OwnKerberos(principal, keytab, rules, wanted, known, pattern, chosen, web)
+    aes = conf.get(keys.CIPHER_SUITES) is not None
+    return OwnKerberos(principal, keytab, rules, wanted, known, pattern, chosen, aes, web)
 
 
 def accepting(own: OwnKerberos, admission: Admission) -> Way:

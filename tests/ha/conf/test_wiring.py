@@ -46,6 +46,8 @@ VALUES = {
     "dfs.block.access.token.enable": "false",
     "dfs.checksum.type": "CRC32",
     "dfs.data.transfer.protection": "privacy",
+    "dfs.encrypt.data.transfer.cipher.key.bitlength": "192",
+    "dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding",
     "dfs.ha.namenode.id": "nn2",
     "dfs.ha.namenodes": "nn2,nn1",
     "dfs.ha.fencing.methods": "shell(false)",
@@ -75,6 +77,9 @@ VALUES = {
 HADOOP_RPC = "nnha.journalnode.hadoop-rpc-address=127.0.0.1:8486"
 WITH = {
     "dfs.data.transfer.protection": ("hadoop.security.authentication=kerberos",),
+    "dfs.encrypt.data.transfer.cipher.key.bitlength": (
+        "dfs.encrypt.data.transfer.cipher.suites=AES/CTR/NoPadding",
+    ),
     "dfs.image.compression.codec": ("dfs.image.compress=true",),
     "dfs.image.parallel.target.sections": ("dfs.image.parallel.load=true",),
     "dfs.namenode.hosts.provider.classname": ("dfs.hosts=/hosts",),
