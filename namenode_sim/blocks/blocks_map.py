@@ -99,6 +99,13 @@ class BlocksMap:
             columns.stage(slot),
         )
 
+    def length(self, slot: model.Slot) -> int:
+        """Return a block's length in bytes."""
+        return self._columns.lengths[slot]
+
+    def stage(self, slot: model.Slot) -> model.Stage:
+        return self._columns.stage(slot)
+
     def unfinished(self) -> Iterator[model.Slot]:
         return iter(self._constructions)
 

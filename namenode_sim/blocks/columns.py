@@ -21,6 +21,7 @@ CORRUPT: Final = 1 << 5
 STRIPED: Final = 1 << 6
 MORE: Final = 1 << 7
 """The block has more than three replicas."""
+_STAGES: Final = tuple(Stage)
 
 
 class BlockColumns:
@@ -89,7 +90,7 @@ class BlockColumns:
         self.free.append(slot)
 
     def stage(self, slot: Slot) -> Stage:
-        return Stage(self.flags[slot] & STAGE)
+        return _STAGES[self.flags[slot] & STAGE]
 
     def set_stage(self, slot: Slot, stage: Stage) -> None:
         self.flags[slot] = self.flags[slot] & ~STAGE | stage

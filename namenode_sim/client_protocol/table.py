@@ -21,6 +21,8 @@ from namenode_sim.client_protocol.reads import (
     batched_listing,
     cluster_health,
     cluster_reads,
+    quick,
+    quick_listing,
     reads,
 )
 from namenode_sim.client_protocol.tokens import calls as tokens
@@ -96,6 +98,20 @@ READS: dict[str, Answer] = {
     "listXAttrs": xattr_calls.list_xattrs,
     "listCachePools": cache_pools.listed,
     "listCacheDirectives": cache_directives.listed,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Quick:
+    """Writes the usual ``answer`` of a read without messages; None where it goes another way."""
+
+    write: Callable[[Scene, Any], bytes | None]
+    answer: type[Message]
+
+
+QUICK: dict[str, Quick] = {
+    "getFileInfo": Quick(quick.file_info, calls.GetFileInfoResponseProto),
+    "getListing": Quick(quick_listing.listing, calls.GetListingResponseProto),
 }
 
 

@@ -251,6 +251,8 @@ class Node:
     storages: dict[str, NodeStorage] = field(default_factory=dict)
     drain: Drain = field(default_factory=Drain)
     cache: NodeCache = field(default_factory=NodeCache)
+    shown: tuple[object, bytes, bytes] | None = None
+    """What clients were shown of it last: what it was then, and parts of an answer."""
 
     def lacks_first_report(self, now: float) -> bool:
         """Return whether it has registered a while ago, and no full report of it has come since.

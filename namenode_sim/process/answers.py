@@ -18,10 +18,11 @@ from ha.record import dataclass
 from ha.rpc.errors import MalformedFrame, RemoteFault
 from ha.rpc.packets import parse_request
 from ha.rpc.protocol import Call, Ended, Method
+from hadoop.proto import client_namenode_pb2 as calls
 from journal.model import TxId
 from namenode_sim.client_protocol import table
-from namenode_sim.client_protocol.reads import quick, quick_listing
 from namenode_sim.client_protocol.safe_mode import SafeModeAt
+from namenode_sim.client_protocol.words import block_locations
 from namenode_sim.client_protocol.words.errors import FsError
 from namenode_sim.client_protocol.words.model import Scene
 from namenode_sim.edits.ops import Op
@@ -131,11 +132,12 @@ class Looks:
 
     def added(self, methods: Mapping[str, Method]) -> dict[str, Method]:
         """Return the methods, those that read with ``look``."""
-        reads: dict[str, Callable[[Scene, Any], Message | None]] = {
-            **table.READS, _LOCATIONS: self._locations,
-        }  # fmt: skip
+        reads: dict[str, Callable[[Scene, Any], bytes | None]] = {
+            **{name: partial(_answer_bytes, name) for name in table.READS},
+            _LOCATIONS: self._locations,
+        }
         return {
-            name: replace(method, look=partial(self._look, name, method.request, reads[name]))
+            name: replace(method, look=partial(self._look, method.request, reads[name]))
             if name in reads
             else method
             for name, method in methods.items()
@@ -143,36 +145,37 @@ class Looks:
 
     def _look(
         self,
-        name: str,
         request: type[Message],
-        read: Callable[[Scene, Any], Message | None],
+        read: Callable[[Scene, Any], bytes | None],
         call: Call,
         data: bytes,
     ) -> bytes | None:
         """Return the answer, which may be given now; None where the call goes the usual way."""
         if not (self.gate.is_open() and self.groups.has_learnt(call.user)):
             return None
-        scene, found = self.scene(call), None
+        scene = self.scene(call)
         if not self.log.is_durable(scene.namespace.last_applied):
             return None
         try:
-            asked: Any = parse_request(request, data)
-            if name == "getFileInfo":
-                found = quick.file_info(scene.namespace, scene.caller, asked.src)
-            elif name == "getListing":
-                found = quick_listing.listing(scene, asked)
-            if found is None:
-                answer = read(scene, asked)
-                found = None if answer is None else answer.SerializeToString()
+            found = read(scene, parse_request(request, data))
         except (FsError, RemoteFault, MalformedFrame):
             return None  # the usual way finds it again, and answers
         # The lease is looked at after the answer was computed: then it was the truth.
         return found if self.log.is_confirmed() else None
 
-    def _locations(self, scene: Scene, request: Any) -> Message | None:  # noqa: ANN401 - of protobuf
-        plan = table.WRITES[_LOCATIONS].plan(scene, request)
-        if plan.ops:  # it moves the access time
+    def _locations(
+        self, scene: Scene, request: calls.GetBlockLocationsRequestProto
+    ) -> bytes | None:
+        moved, found = block_locations.located(scene, request)
+        if moved:  # the access time
             return None
-        answer = plan.answer()
-        self.safe_mode().check_located(answer, request.src)
-        return answer
+        if scene.cluster.safe_mode.is_on():
+            answer = calls.GetBlockLocationsResponseProto.FromString(found)
+            self.safe_mode().check_located(answer, request.src)
+        return found
+
+
+def _answer_bytes(name: str, scene: Scene, request: Any) -> bytes:  # noqa: ANN401 - of protobuf
+    quick = table.QUICK.get(name)
+    found = None if quick is None else quick.write(scene, request)
+    return table.READS[name](scene, request).SerializeToString() if found is None else found

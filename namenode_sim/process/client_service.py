@@ -114,8 +114,7 @@ class ClientService:
 
     def protocol(self, proto: str = "rpc") -> RpcProtocol:
         methods = {
-            name: self._serve(name, partial(self._read, answer), writes=False)
-            for name, answer in table.READS.items()
+            name: self._serve(name, partial(self._read, name), writes=False) for name in table.READS
         }
         methods |= {
             name: self._serve(
@@ -216,8 +215,12 @@ class ClientService:
 
         return Method(table.request_of(name), handle, begin)
 
-    def _read(self, answer: table.Answer, call: Call, request: Message) -> Message:
-        return answer(self.scene(call), request)
+    def _read(self, name: str, call: Call, request: Message) -> Message:
+        scene, quick = self.scene(call), table.QUICK.get(name)
+        found = None if quick is None else quick.write(scene, request)
+        if quick is None or found is None:
+            return table.READS[name](scene, request)
+        return quick.answer.FromString(found)
 
     def _write(self, name: str, write: table.WriteCall, call: Call, request: Message) -> Message:
         """Carry out a call once: a repetition gets the first one's answer, perhaps not yet there.

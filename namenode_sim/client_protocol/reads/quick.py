@@ -8,8 +8,9 @@ from functools import lru_cache
 from typing import Final, NewType
 
 from ha.rpc.frames import varint
+from hadoop.proto.client_namenode_pb2 import GetFileInfoRequestProto
 from hadoop.proto.hdfs_types_pb2 import FsPermissionProto
-from namenode_sim.client_protocol.words.model import Caller
+from namenode_sim.client_protocol.words.model import Caller, Scene
 from namenode_sim.client_protocol.words.permissions import EXECUTE, allows
 from namenode_sim.namespace.file_numbers import PACKED_HEAD
 from namenode_sim.namespace.inode import FileTraits, INode, INodeDirectory, INodeFile
@@ -49,9 +50,9 @@ def is_plain(traits: FileTraits) -> bool:
     return not (any(traits[_FIRST_RARE:]) or traits.ec_policy_id)
 
 
-def file_info(namespace: Namespace, caller: Caller, path: str) -> bytes | None:
-    """Return the answer for a path; None where it goes the usual way."""
-    node = find(namespace, caller, path)
+def file_info(scene: Scene, request: GetFileInfoRequestProto) -> bytes | None:
+    """Return the answer to a request; None where it goes the usual way."""
+    node = find(scene.namespace, scene.caller, request.src)
     if node is MISSING:
         return b""
     if type(node) is not INodeFile or not is_plain(node.traits):

@@ -40,7 +40,7 @@ def listing(scene: Scene, request: calls.GetListingRequestProto) -> bytes | None
         return None
     namespace, caller = scene.namespace, scene.caller
     directory = quick.find(namespace, caller, request.src)
-    if type(directory) is not INodeDirectory:
+    if type(directory) is not INodeDirectory or directory.xattrs:  # of its files' policy, perhaps
         return None
     wanted = permissions.READ | permissions.EXECUTE
     if not caller.exempt and not permissions.allows(caller, directory, wanted):

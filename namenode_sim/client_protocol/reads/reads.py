@@ -158,7 +158,7 @@ def _entry(
     """Return a status, with a file's blocks if they are asked for."""
     status = words_status.status_of(scene.namespace, node, name)
     if located and isinstance(node, inode.INodeFile):
-        status.locations.CopyFrom(
+        status.locations.MergeFromString(
             located_blocks(scene, node, 0, node.length(), in_snapshot=route.in_snapshot)
         )
     return status

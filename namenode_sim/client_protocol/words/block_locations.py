@@ -3,16 +3,19 @@
 See docs/reference/namenode.md#block-locations.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Final
 
-from ha.record import dataclass, field
+from ha.record import field, record
+from ha.rpc.frames import varint
 from ha.rpc.java_names import ILLEGAL_ARGUMENT
 from hadoop.block_tokens import NO_TOKEN, Grant, Mode
 from hadoop.longs import signed, unsigned
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import hdfs_types_pb2
 from namenode_sim.blocks.model import Slot, Stage
-from namenode_sim.client_protocol.words.datanode_info import info_of
+from namenode_sim.client_protocol.words import datanode_info
 from namenode_sim.client_protocol.words.errors import FsError
 from namenode_sim.client_protocol.words.model import EditPlan, Scene
 from namenode_sim.client_protocol.words.paths import as_file
@@ -22,27 +25,36 @@ from namenode_sim.client_protocol.words.permissions import (
     check_readable_by_superuser,
     find,
 )
-from namenode_sim.datanodes.model import AdminState, Node
+from namenode_sim.datanodes.model import AdminState, Node, StorageType
 from namenode_sim.datanodes.placement import Place
 from namenode_sim.datanodes.topology import distance_from, is_stale, on_host
 from namenode_sim.edits.ops import Times
 from namenode_sim.edits.values import Block
 from namenode_sim.namespace.inode import INodeFile
 
-Infos = dict[str, hdfs_types_pb2.DatanodeInfoProto]
-"""What readers are given of DataNodes, by their ids: each is in most of the blocks of a file."""
+Rank = tuple[int, bool, int]
+"""By what the DataNodes of a block are sorted: whether one leaves, whether stale, how far away."""
+
+# The tags of fields: of LocatedBlockProto, LocatedBlocksProto and GetBlockLocationsResponseProto.
+_LOCATION, _CORRUPT, _TOKEN, _CACHED = b"\x1a", b"\x20", b"\x2a", b"\x32"
+_FILE_LENGTH, _BLOCK, _OPEN, _LAST_BLOCK, _COMPLETE = b"\x08", b"\x12", b"\x18", b"\x22", b"\x28"
+_LOCATIONS: Final = b"\x0a"
+_BOOL: Final = (b"\x00", b"\x01")
+_MOST_KEPT: Final = 4096
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reader:
     """What is the same for all blocks of one answer: where the caller is, and what it was given.
 
-    ``local``: the DataNodes on its host.  ``rack``: its own, where there are none.
+    ``local``: the DataNodes on its host.  ``rack``: its own, where there are none.  Of each
+    DataNode, by its id, it has the rank and what is written of it: each is in most of the blocks.
     """
 
-    local: list[Node]
-    rack: str | None
-    infos: Infos = field(default_factory=Infos)
+    local: Sequence[Node] = ()
+    rack: str | None = None
+    ranks: dict[str, Rank] = field(default_factory=dict)
+    locations: dict[str, bytes] = field(default_factory=dict)
 
 
 _ONE_MODE = {mode: frozenset({mode}) for mode in Mode}
@@ -66,12 +78,12 @@ def blocks_now(scene: Scene, file: INodeFile) -> tuple[Block, ...]:
     if not blocks:
         return blocks
     last = blocks[-1]
-    length = scene.cluster.blocks.map.block(slot_of(scene, last)).length
+    length = scene.cluster.blocks.map.length(slot_of(scene, last))
     return (*blocks[:-1], Block(last.block_id, length, last.generation_stamp))
 
 
 def stage_of(scene: Scene, block: Block) -> Stage:
-    return scene.cluster.blocks.map.block(slot_of(scene, block)).stage
+    return scene.cluster.blocks.map.stage(slot_of(scene, block))
 
 
 def slot_of(scene: Scene, block: Block) -> Slot:
@@ -84,33 +96,34 @@ def slot_of(scene: Scene, block: Block) -> Slot:
 
 def located_blocks(
     scene: Scene, file: INodeFile, offset: int, length: int, *, in_snapshot: bool
-) -> hdfs_types_pb2.LocatedBlocksProto:
-    """Return the blocks that hold a range of a file, and its last one.
+) -> bytes:
+    """Return the blocks that hold a range of a file, and its last one: a LocatedBlocksProto.
 
     The length is that of the file without a last block which is being written: readers ask the
     DataNodes for that one's.  ``in_snapshot``: the file is what a snapshot kept of it, which ends
     where it ended and has no writer.
     """
     blocks = file.blocks if in_snapshot else blocks_now(scene, file)
-    is_open = file.under_construction is not None
-    if not blocks:
-        return hdfs_types_pb2.LocatedBlocksProto(
-            fileLength=0, underConstruction=is_open, isLastBlockComplete=False
-        )
     size = sum(block.num_bytes for block in blocks)
     if in_snapshot:  # not on to a last block of which nothing was known then
         length = min(length, size - offset)
-    last_complete = in_snapshot or stage_of(scene, blocks[-1]) is Stage.COMPLETE
-    starts = size - blocks[-1].num_bytes
-    ranged, reader = _in_range(blocks, offset, length), reader_at(scene)
-    located = [located_block(scene, block, begin, reader) for begin, block in ranged]
-    return hdfs_types_pb2.LocatedBlocksProto(
-        fileLength=size if last_complete else starts,
-        underConstruction=is_open,
-        blocks=located,
-        lastBlock=located_block(scene, blocks[-1], starts, reader),
-        isLastBlockComplete=last_complete,
-    )
+    complete = bool(blocks) and (in_snapshot or stage_of(scene, blocks[-1]) is Stage.COMPLETE)
+    starts, reader = size - blocks[-1].num_bytes if blocks else 0, reader_at(scene)
+    found = [
+        _field(_BLOCK, _located_block(scene, block, begin, reader))
+        for begin, block in _in_range(blocks, offset, length)
+    ]
+    last = [
+        _field(_LAST_BLOCK, _located_block(scene, block, starts, reader)) for block in blocks[-1:]
+    ]
+    return b"".join((
+        _FILE_LENGTH, varint(size if complete else starts), *found,
+        _OPEN, _BOOL[file.under_construction is not None], *last, _COMPLETE, _BOOL[complete],
+    ))  # fmt: skip
+
+
+def _field(tag: bytes, data: bytes) -> bytes:
+    return tag + varint(len(data)) + data
 
 
 def _in_range(blocks: tuple[Block, ...], offset: int, length: int) -> list[tuple[int, Block]]:
@@ -127,13 +140,11 @@ def _in_range(blocks: tuple[Block, ...], offset: int, length: int) -> list[tuple
     return found
 
 
-def located_block(
-    scene: Scene, block: Block, offset: int, reader: Reader
-) -> hdfs_types_pb2.LocatedBlockProto:
+def _located_block(scene: Scene, block: Block, offset: int, reader: Reader) -> bytes:
     """Return a block with the DataNodes that have it, the nearest to the caller first."""
     places, corrupt = _readable(scene, slot_of(scene, block))
     nearest = _by_distance(scene, places, reader)
-    return block_at(scene, block, offset, nearest, corrupt=corrupt, infos=reader.infos)
+    return _block_bytes(scene, block, offset, nearest, reader, corrupt=corrupt)
 
 
 def located_for_writing(
@@ -160,8 +171,8 @@ def _readable(scene: Scene, slot: Slot) -> tuple[list[Place], bool]:
     construction = state.map.find_construction(slot)
     if construction is not None:
         return [cluster.place(one.storage) for one in construction.locations], False
-    numbers = state.map.storages_of(slot)
-    good = [number for number in numbers if state.map.is_good(slot, number)]
+    numbers, corrupt = state.map.storages_of(slot), state.map.corrupt_marks(slot)
+    good = [number for number in numbers if number not in corrupt] if corrupt else numbers
     places = [cluster.place(number) for number in good or numbers]
     return [place for place in places if place[0].is_readable], bool(numbers) and not good
 
@@ -171,13 +182,16 @@ def _by_distance(scene: Scene, places: Iterable[Place], reader: Reader) -> list[
 
     Stale ones come last, and those that leave service behind them, decommissioned ones at the end.
     """
-    cluster = scene.cluster
+    cluster, ranks = scene.cluster, reader.ranks
 
-    def key(place: Place) -> tuple[int, bool, int, float]:
+    def key(place: Place) -> tuple[Rank, float]:
         node, _ = place
-        last = _LAST.get(node.admin, 0)
-        stale = is_stale(node, scene.now, cluster.stale_seconds)
-        return last, stale, distance_from(reader.local, reader.rack, node), cluster.draw.random()
+        rank = ranks.get(node.id.uuid)
+        if rank is None:
+            stale = is_stale(node, scene.now, cluster.stale_seconds)
+            distance = distance_from(reader.local, reader.rack, node)
+            rank = ranks[node.id.uuid] = (_LAST.get(node.admin, 0), stale, distance)
+        return rank, cluster.draw.random()
 
     return sorted(places, key=key)
 
@@ -190,38 +204,50 @@ def block_at(
     mode: Mode = Mode.READ,
     *,
     corrupt: bool = False,
-    infos: Infos | None = None,
 ) -> hdfs_types_pb2.LocatedBlockProto:
     """Return a block at places, in their order, with a token that lets the caller do this there.
 
-    ``offset`` -1 stands for a block of no file.  ``infos`` keeps what was made of each DataNode in
-    the same answer.
+    ``offset`` -1 stands for a block of no file.
     """
-    infos = Infos() if infos is None else infos
-    answer = hdfs_types_pb2.LocatedBlockProto(
-        b=extended(scene, block),
-        offset=unsigned(offset),
-        corrupt=corrupt,
-        blockToken=NO_TOKEN,
-    )
-    places = tuple(places)
+    data = _block_bytes(scene, block, offset, tuple(places), Reader(), mode, corrupt=corrupt)
+    return hdfs_types_pb2.LocatedBlockProto.FromString(data)
+
+
+def _block_bytes(
+    scene: Scene,
+    block: Block,
+    offset: int,
+    places: Sequence[Place],
+    reader: Reader,
+    mode: Mode = Mode.READ,
+    *,
+    corrupt: bool,
+) -> bytes:
+    """Return the bytes of ``block_at``: the fields of a LocatedBlockProto in their order."""
+    pool, number = scene.cluster.pool, block.block_id
+    begin = hdfs_types_pb2.LocatedBlockProto(b=extended(scene, block), offset=unsigned(offset))
+    locations, cached, types, uuids = [], [], [], []
     for node, storage in places:
-        info = infos.get(node.id.uuid)
-        if info is None:
-            info = infos[node.id.uuid] = info_of(node, scene.now, scene.now_ms)
-        answer.locs.append(info)
-        answer.isCached.append(block.block_id in node.cache.cached)
-        answer.storageTypes.append(hdfs_types_pb2.StorageTypeProto.ValueType(int(storage.type)))
-        answer.storageIDs.append(storage.uuid)
-    keys = scene.cluster.block_keys
+        location = reader.locations.get(node.id.uuid)
+        if location is None:
+            info = datanode_info.info_bytes(node, scene.now, scene.now_ms)
+            location = reader.locations[node.id.uuid] = _field(_LOCATION, info)
+        locations.append(location)
+        cached.append(number in node.cache.cached)
+        kind, uuid = _storage(storage.type, storage.uuid)
+        types.append(kind)
+        uuids.append(uuid)
+    keys, token = scene.cluster.block_keys, NO_TOKEN
     if keys is not None:
-        grant = Grant(
-            scene.caller.user, scene.cluster.pool, block.block_id, _ONE_MODE[mode],
-            tuple(storage.type.name for _, storage in places),
-            tuple(storage.uuid for _, storage in places),
-        )  # fmt: skip
-        answer.blockToken.CopyFrom(keys.token(grant, scene.now_ms))
-    return answer
+        names = [storage.type.name for _, storage in places]
+        storages = tuple(storage.uuid for _, storage in places)
+        grant = Grant(scene.caller.user, pool, number, _ONE_MODE[mode], tuple(names), storages)
+        token = keys.token(grant, scene.now_ms)
+    return b"".join((
+        begin.SerializePartialToString(), *locations, _CORRUPT, _BOOL[corrupt],
+        _field(_TOKEN, token.SerializeToString()),
+        _field(_CACHED, bytes(cached)) if cached else b"", *types, *uuids,
+    ))  # fmt: skip
 
 
 def extended(scene: Scene, block: Block) -> hdfs_types_pb2.ExtendedBlockProto:
@@ -234,8 +260,25 @@ def extended(scene: Scene, block: Block) -> hdfs_types_pb2.ExtendedBlockProto:
     )
 
 
+@lru_cache(_MOST_KEPT)
+def _storage(kind: StorageType, uuid: str) -> tuple[bytes, bytes]:
+    """Return what a located block says of a storage: its type and its id."""
+    number = hdfs_types_pb2.StorageTypeProto.ValueType(int(kind))
+    types = hdfs_types_pb2.LocatedBlockProto(storageTypes=[number])
+    ids = hdfs_types_pb2.LocatedBlockProto(storageIDs=[uuid])
+    return types.SerializePartialToString(), ids.SerializePartialToString()
+
+
 def get_block_locations(scene: Scene, request: calls.GetBlockLocationsRequestProto) -> EditPlan:
     """Return the blocks of a file; reading it may move its access time (at most once an hour)."""
+    ops, found = located(scene, request)
+    return EditPlan(ops, lambda: calls.GetBlockLocationsResponseProto.FromString(found))
+
+
+def located(
+    scene: Scene, request: calls.GetBlockLocationsRequestProto
+) -> tuple[tuple[Times, ...], bytes]:
+    """Return the edit of ``get_block_locations``, if there is one, and the bytes of its answer."""
     for name, number in (("offset", request.offset), ("length", request.length)):
         if signed(number) < 0:
             raise FsError(
@@ -252,4 +295,4 @@ def get_block_locations(scene: Scene, request: calls.GetBlockLocationsRequestPro
     ops: tuple[Times, ...] = ()
     if 0 < precision < scene.now_ms - file.atime and not route.in_snapshot:
         ops = (Times(route.path, -1, scene.now_ms),)
-    return EditPlan(ops, lambda: calls.GetBlockLocationsResponseProto(locations=found))
+    return ops, _field(_LOCATIONS, found)
