@@ -29,6 +29,8 @@ ID_LISTS: Final = frozenset(
 """Tables whose rows are numbered."""
 
 LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
+CODE: Final = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+"""In which brackets make no link."""
 DOCUMENT: Final = re.compile(r"(?<![\w/.*-])((?:[\w.-]+/)*[\w-]+\.md)(?!\w)(#[\w-]*)?")
 IN_CODE_FONT: Final = re.compile(r"`([^`\n]+)`")
 PATH: Final = re.compile(rf"(?:{'|'.join(OURS)})/[\w./{{}},*-]+")
@@ -174,7 +176,7 @@ def _banned(name: str, text: str) -> Iterator[tuple[str, re.Match[str]]]:
 
 def _of_document(name: str, text: str) -> Iterator[str]:
     """Yield links between documents, and the paths of the project that stand in code font."""
-    for match in LINK.finditer(text):
+    for match in LINK.finditer(CODE.sub("", text)):
         target, _, anchor = match[1].partition("#")
         if re.match(r"\w+:", target):
             continue
@@ -310,6 +312,7 @@ def test_good_links_and_paths_are_left_alone() -> None:
     text = (
         "[a](reference/election.md#znodes) [b](../ARCHITECTURE.md) [c](https://example.org/x.md#y)\n"
         "`journal/{model,errors}.py`, `tests/*`, `/tmp/ha/zkfc/x`, `docs/reference/`\n"
+        "`RULE:[2:$1](nn)`\n```\nRULE:[1:$1](alice)\n```\n"
     )
     assert not findings("docs/fencing.md", text)
 

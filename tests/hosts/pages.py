@@ -9,6 +9,7 @@ from tests.hosts.page import Step, steps
 DOCS: Final = ROOT / "docs"
 REST: Final = "\n### Every daemon, one after the other\n"
 """In the operator's guide: what comes then takes minutes."""
+LOST: Final = "\n### A NameNode that has lost its disk\n"
 BY_HAND: Final = "\n## Hand over\n"
 
 
@@ -32,6 +33,13 @@ def by_hand() -> Iterator[Step]:
     before, found, rest = _guide()[1].partition(BY_HAND)
     assert found, f"operations.md has no{BY_HAND}"
     return steps(_blank(before + found) + rest)
+
+
+def lost_name_directory() -> Iterator[Step]:
+    """Yield how the standby on host1 gets an image again."""
+    _, found, rest = (DOCS / "operations.md").read_text().partition(LOST)
+    assert found, f"operations.md has no{LOST}"
+    return steps(rest.partition("\n### ")[0])
 
 
 def page(name: str) -> Iterator[Step]:

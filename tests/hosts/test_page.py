@@ -80,7 +80,8 @@ _ALSO_WITHOUT_HOSTS: Final = ("nnha web                              # listens",
 
 
 @pytest.mark.parametrize(
-    "name", ["operations.md", "metrics.md", "web.md", "security.md", "migration.md"]
+    "name",
+    ["operations.md", "metrics.md", "web.md", "security.md", "migration.md", "kerberos.md"],
 )
 def test_each_block_of_commands_is_carried_out(name: str) -> None:
     text = (pages.DOCS / name).read_text()
