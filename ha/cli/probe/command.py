@@ -22,8 +22,8 @@ from ha.console.options import Seconds
 def probe(address: str, *, timeout_seconds: float) -> None:
     """Ask a daemon whether it is live, ready, active or standby: a container's health check.
 
-    ADDRESS is [http://][HOST:]PORT[/PAGE], of a daemon's HTTP port; PAGE is livez (if not given),
-    readyz, active or standby.
+    ADDRESS is [http[s]://][HOST:]PORT[/PAGE], of a daemon's HTTP port; PAGE is livez (if not
+    given), readyz, active or standby. Over https no certificate is checked.
 
     \b
     Exit codes: 0 it is; 8 it answers that it is not; 4 nothing listens there;

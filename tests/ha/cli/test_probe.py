@@ -25,8 +25,22 @@ ADDRESSES = {
     "http://nn1:50070/": Question("nn1", 50070, "livez"),
     "http://[::1]:50070/active": Question("::1", 50070, "active"),
     "8480/standby": Question("127.0.0.1", 8480, "standby"),
+    "https://jn1:8481/readyz": Question("jn1", 8481, "readyz", by_tls=True),
 }
-WRONG = ["", "nn1", "nn1:", "0", "65536", "1" * 5000, "-1", "https://nn1:1", "1/metrics", "\u0663"]
+WRONG = [
+    "",
+    "nn1",
+    "nn1:",
+    "0",
+    "65536",
+    "1" * 5000,
+    "-1",
+    "ftp://nn1:1",
+    "https://http://nn1:1",
+    "1/metrics",
+    "\u0663",
+]
+NO_HTTP = "unknown: the answer is no HTTP; of a port that takes HTTPS alone ask https://HOST:PORT"
 ANSWERS = {
     "it is live": ("livez", b'HTTP/1.1 200 OK\r\n\r\n{"alive": true}', DONE, "live"),
     "it is not ready, and says why": (
@@ -47,8 +61,8 @@ ANSWERS = {
         *("livez", b"HTTP/1.1 404 Not Found\r\n\r\n", UNREACHABLE),
         "unknown: HTTP status 404, which no daemon of nnha gives",
     ),
-    "a port of another protocol": ("livez", b"\0*", UNREACHABLE, "unknown: the answer is no HTTP"),
-    "it hung up": ("livez", b"", UNREACHABLE, "unknown: the answer is no HTTP"),
+    "a port of another protocol": ("livez", b"\0*", UNREACHABLE, NO_HTTP),
+    "it hung up": ("livez", b"", UNREACHABLE, NO_HTTP),
 }  # fmt: skip
 
 

@@ -9,11 +9,13 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from ha.cli.probe.question import answer, parse
 from ha.conf.configuration import Configuration
 from ha.conf.hazards import Daemon
 from ha.conf.keys import journal as keys
 from ha.conf.keys.security import Mode
 from ha.conf.listening import Door
+from ha.console.exit_codes import DONE, UNREACHABLE
 from ha.daemon.exposure import (
     check_exposure,
     let_in_by_lists,
@@ -134,6 +136,23 @@ async def test_a_java_namenode_writes_and_fetches_and_recovers_over_https(
             await new.finalize(1, 3)
     (file,) = (tmp_path / "b" / JID / "current").glob("edits_*-*")
     assert file.read_bytes() == segment_bytes(1, 3, 1)
+
+
+async def test_a_health_check_trusts_each_certificate(realm: Kdc, tmp_path: Path) -> None:
+    """It has no authority to hold one against: a container's platform checks none either."""
+    conf = secure(realm, tmp_path / "conf")
+    async with node(conf, tmp_path / "a") as daemon:
+
+        async def found(address: str) -> tuple[int, str]:
+            return await asyncio.to_thread(answer, parse(address), DEADLINE_SECONDS)
+
+        port = daemon.http_port
+        assert await found(f"https://localhost:{port}") == (DONE, "live")
+        assert await found(f"https://127.0.0.1:{port}/active") == (
+            UNREACHABLE, "unknown: HTTP status 404, which no daemon of nnha gives",
+        )  # fmt: skip
+        code, said = await found(f"localhost:{port}")
+        assert (code, "HTTPS alone" in said) == (UNREACHABLE, True), said
 
 
 async def test_the_port_takes_nothing_but_tls_and_asks_strangers_for_a_ticket(
