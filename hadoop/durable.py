@@ -24,6 +24,14 @@ def rename_durably(old: Path, new: Path) -> None:
     sync_folder(new.parent)
 
 
+def make_folder(folder: Path, mode: int = 0o777) -> None:
+    """Make a folder and those above it; the names of new ones are on the disk when this returns."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(mode=mode, parents=True, exist_ok=True)
+    for one in missing:
+        sync_folder(one.parent)
+
+
 def sync_folder(folder: Path) -> None:
     """Make a folder's names durable: without it a crash may undo a create or a rename."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

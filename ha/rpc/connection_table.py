@@ -131,7 +131,6 @@ class ConnectionTable:
         if connection in self._places:
             self._places.leave(connection)
             CONNECTIONS.dec()
-        self._mute.discard(connection)
 
     def _of_origin(self, origin: Origin) -> tuple[Crowd, ...]:
         match origin.share:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from hadoop.directory_lock import DirectoryLock
-from hadoop.durable import rename_durably
+from hadoop.durable import make_folder, rename_durably
 from namenode_sim.image.files import digest_path, read_digest
 
 _STAGE: Final = "merge.tmp"
@@ -31,7 +31,7 @@ def staged(out: Path) -> Iterator[Path]:
         InUse: if another merge works in ``out``.
         OSError: if ``out`` cannot be written.
     """
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     lock = DirectoryLock(out)
     stage = out / _STAGE
     try:

@@ -111,9 +111,7 @@ class StandbyCheckpointer:
         self._abandon.clear()
         began = time.monotonic()
         try:
-            async with self._namenode.tailer.still:
-                if self._namenode.state.role is not Role.STANDBY:
-                    return
+            async with self._namenode.tailer.still:  # a role that changes until then ends it, too
                 txid = self._namenode.namespace.last_applied
                 # The thread must have ended before the lock goes, whoever cancels us.
                 path = await to_its_end(self._save_blocking, self._abandon)

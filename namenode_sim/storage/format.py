@@ -9,7 +9,7 @@ from pathlib import Path
 import structlog
 
 from hadoop.directory_lock import DirectoryLock
-from hadoop.durable import sync_folder, write_durably
+from hadoop.durable import make_folder, sync_folder, write_durably
 from journal.model import NamespaceInfo
 from namenode_sim.image.files import image_name
 from namenode_sim.image.writer import save_image
@@ -71,12 +71,9 @@ def lock_all(directories: Sequence[Path]) -> Iterator[None]:
     with ExitStack() as locks:
         for directory in directories:
             with usable(directory):
-                missing = [one for one in (directory, *directory.parents) if not one.exists()]
-                if missing:
+                if not directory.exists():
                     locks.callback(_remove_if_empty, directory)
-                directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-                for one in missing:
-                    sync_folder(one.parent)
+                make_folder(directory, 0o700)
                 locks.callback(DirectoryLock(directory).release)
         yield
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hadoop.durable import sync_folder
+from hadoop.durable import make_folder, sync_folder
 from spark.backup.model import MANIFEST, UNFINISHED, BackupError, Manifest, parse_manifest
 
 
 @contextmanager
 def room_in(folder: Path) -> Iterator[Path]:
     """Have an empty folder to make a backup in; it is removed unless it was published."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_folder(folder, 0o700)
     room = folder / f"{UNFINISHED}{os.getpid()}"
     shutil.rmtree(room, ignore_errors=True)
     room.mkdir(mode=0o700)

@@ -83,6 +83,7 @@ ALLOWED: Final[dict[str, dict[str, int]]] = {
         "conftest.py": 2,
         "ha/notices/test_board.py": 3,
         "ha/rpc/test_room.py": 5,
+        "ha/rpc/test_stop.py": 1,
         "ha/zkfc/test_access.py": 2,
         "ha/zkfc/test_history.py": 6,
         "ha/zkfc/test_stop.py": 1,

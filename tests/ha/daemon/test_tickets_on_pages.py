@@ -20,7 +20,7 @@ from ha.conf.topology import HostPort
 from ha.daemon.exposure import check_exposure
 from ha.daemon.http import negotiate
 from ha.daemon.http.http_get import http_get
-from ha.daemon.http.negotiate import NotProven, prove_ourselves
+from ha.daemon.http.negotiate import NotProven, prove_ourselves, ticket_for
 from ha.daemon.http.proof_cookie import LIFE_SECONDS, ProofCookies
 from ha.daemon.process import ExitWith
 from ha.security.kerberos.own import log_in
@@ -29,7 +29,7 @@ from ha.security.sasl.mechanism import Challenge, Proven, SaslFailure
 from ha.security.sasl.negotiate_header import MAX_TOKEN_BYTES
 from tests.ha.daemon.kerberized_pages import conf_of, pages, shown, token_of, web_keys
 from tests.ha.rpc.kerberized import alice, configuration, logged_in
-from tests.ha.security.kdc import REALM, Kdc
+from tests.ha.security.kdc import REALM, Kdc, silent_kdc
 
 HTTP = Door(cluster.NAMENODE_HTTP.name, "0.0.0.0", 9870)
 FORBIDDEN = "is for"
@@ -249,10 +249,19 @@ async def test_our_clients_show_a_ticket_where_one_is_wanted(realm: Kdc, tmp_pat
             answer = await http_get(at, "/status", most_bytes=1000, deadline_seconds=20)
             assert answer.status == 200
             async with (
-                aiohttp.ClientSession(middlewares=(prove_ourselves,)) as session,
+                aiohttp.ClientSession(
+                    connector=aiohttp.TCPConnector(limit=1),  # the first answer is let go
+                    timeout=aiohttp.ClientTimeout(total=20),
+                    middlewares=(prove_ourselves,),
+                ) as session,
                 session.get(there.url("/getJournal")) as found,
             ):
                 assert (found.status, await found.text()) == (200, f"bob@{REALM} (auth:KERBEROS) ")
+            assert await ticket_for("localhost", 401, ["Basic"]) is None
+            assert await ticket_for("localhost", 200, ["Negotiate"]) is None
+        with logged_in(alice(conf, realm)):
+            answer = await http_get(at, "/status", most_bytes=1000, deadline_seconds=20)
+            assert answer.status == 403, "who is refused learns why, whatever proof lacks"
         with logged_in(alice(configuration(realm, tmp_path, {}), realm, "bob")):
             answer = await http_get(at, "/status", most_bytes=1000, deadline_seconds=20)
             assert answer.status == 401, "no principal of pages is configured here"
@@ -274,7 +283,27 @@ async def test_a_server_that_does_not_prove_itself_is_not_believed(
             pytest.raises(NotProven, match="no Kerberos tickets"),
         ):
             await http_get(at, "/status", most_bytes=1000, deadline_seconds=20)
-    assert negotiate.TICKET_SECONDS > 0
+
+
+async def test_a_kdc_that_is_silent_keeps_no_caller(
+    realm: Kdc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    realm.make(tmp_path.name)  # the library keeps no ticket of it
+    own = alice(conf_of(realm, tmp_path), realm, tmp_path.name)
+    monkeypatch.setattr(negotiate, "TICKET_SECONDS", 0.05)
+    with logged_in(own), silent_kdc(tmp_path, monkeypatch) as ended:
+        with pytest.raises(NotProven, match=r"no ticket for localhost came in 0\.05 s"):
+            await ticket_for("localhost", 401, ["Negotiate"])
+        ended()
+
+
+async def test_a_fault_of_ours_is_not_taken_for_a_ticket_that_lacks(
+    realm: Kdc, tmp_path: Path
+) -> None:
+    own = alice(conf_of(realm, tmp_path), realm)
+    own.web = 1  # type: ignore[assignment]
+    with logged_in(own), pytest.raises(AttributeError):
+        await ticket_for("localhost", 401, ["Negotiate"])
 
 
 def test_pages_with_tickets_may_be_reached_and_need_their_key(realm: Kdc, tmp_path: Path) -> None:

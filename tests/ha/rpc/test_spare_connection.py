@@ -66,6 +66,8 @@ async def kept(exchange: Exchange) -> AsyncIterator[SpareConnection]:
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
+        await asyncio.sleep(0)
+        assert len(asyncio.all_tasks()) == 1, "it waits for no end any more, given away or not"
 
 
 async def test_what_is_ready_is_given_once_and_another_is_ready_when_that_one_is_closed() -> None:

@@ -59,6 +59,9 @@ async def test_a_stop_waits_for_what_cancelled_handlers_undo_and_not_for_ever(
         await wire.eventually(lambda: undoing.begun == 2)
         await asyncio.wait_for(server.stop(), WAIT_SECONDS)
         assert undoing.undone == undone
+        timer = server._sweeper
+        assert timer is not None
+        assert timer.cancelled()
         undoing.may_end.set()
         await wire.eventually(lambda: undoing.undone == 2)
 

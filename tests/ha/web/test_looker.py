@@ -15,9 +15,12 @@ class Looks:
         self.count = 0
         self.view = HEALTHY
         self.fail = False
+        self.may_end = asyncio.Event()
+        self.may_end.set()
 
     async def __call__(self) -> ClusterView:
         self.count += 1
+        await self.may_end.wait()
         if self.fail:
             raise RuntimeError("nobody foresaw this")
         return self.view
@@ -74,3 +77,21 @@ async def test_the_looks_end_with_the_last_watcher() -> None:
         for _ in range(50):
             await asyncio.sleep(0)
         assert looks.count == count
+
+
+async def test_after_a_look_that_failed_it_rests_and_a_stop_ends_one_that_hangs() -> None:
+    looks = Looks()
+    looks.fail = True
+    looker = ClusterPoller(looks, every_seconds=NEVER_SECONDS)
+    with looker.watching():
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert looks.count == 1
+    looks.may_end.clear()
+    asking = asyncio.create_task(looker.fresh())
+    while looks.count < 2:
+        await asyncio.sleep(0)
+    await looker.stop()
+    await asyncio.gather(asking, return_exceptions=True)
+    assert asking.cancelled()
+    assert len(asyncio.all_tasks()) == 1

@@ -132,9 +132,10 @@ class Replay:
 def _apply(names: _Names, change: _Change) -> None:
     old, new = change.old, change.new
     moved: _Names = {}
-    if old is not None and names.get(old) is change.inode:
+    if old is not None and names.get(old, change.inode) is change.inode:
+        # What was synced in a folder goes with it, even if its old name was not on the disk yet.
         moved = {name: names.pop(name) for name in _below(names, old)}
-        del names[old]
+        names.pop(old, None)
     if new is not None:
         names[new] = change.inode
         for name, inode in moved.items():

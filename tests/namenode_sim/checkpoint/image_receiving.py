@@ -68,3 +68,4 @@ async def receiving(
     finally:
         await http.stop()
         storage.close()
+    assert not storage.in_work, "nothing is kept from a purge any more"

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import RETRIABLE
 from journal.writer.window import Ended
 from namenode_sim.checkpoint.on_request import NotSaved, SaveOnRequest
+from namenode_sim.checkpoint.standby import CheckpointAbandoned, to_its_end
 from namenode_sim.image.files import check_digest, image_name
 from namenode_sim.process.peer_service import forget_old
 from namenode_sim.term.role import Role
@@ -170,3 +172,20 @@ async def test_none_is_saved_in_the_midst_of_a_takeover(tmp_path: Path) -> None:
             await saver(one).save(0, 0)
         journal.answers.set()
         await taking
+
+
+async def test_a_saving_whose_caller_is_cancelled_is_abandoned_and_waited_for() -> None:
+    abandon, begun, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def save() -> Path:
+        begun.set()
+        assert abandon.wait(30)
+        ended.set()
+        raise CheckpointAbandoned
+
+    saving = asyncio.create_task(to_its_end(save, abandon))
+    await asyncio.to_thread(begun.wait)
+    saving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await saving
+    assert ended.is_set()

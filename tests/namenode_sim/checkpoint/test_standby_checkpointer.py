@@ -153,3 +153,20 @@ async def test_an_active_saves_nothing(tmp_path: Path) -> None:
             one.node.namespace.apply(one.node.append(NOBODY), NOBODY)
         await one.checkpointer({}).look()
         assert one.storage.newest_txid() == TxId(0)
+
+
+async def test_what_became_active_while_a_checkpoint_waited_saves_nothing(tmp_path: Path) -> None:
+    """Bad schedule: the namespace of an active changes while a thread reads it."""
+    journal = MemoryJournal()
+    async with place(tmp_path, "nn1", journal) as one, place(tmp_path, "nn2", journal) as two:
+        await one.node.become_active()
+        write(one.node, "/a", "/b", "/c")
+        await one.node.become_standby()
+        await until(lambda: two.node.namespace.last_applied == journal.last_txid)
+        async with two.node.tailer.still:
+            look = asyncio.create_task(two.checkpointer({}).look())
+            await asyncio.sleep(0)  # it waits
+            taking = asyncio.create_task(two.node.become_active())
+            await until(lambda: two.node.state.role is not Role.STANDBY)
+        await asyncio.gather(look, taking)
+        assert two.storage.newest_txid() == 0

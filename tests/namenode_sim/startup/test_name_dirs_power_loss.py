@@ -4,7 +4,7 @@ The same shim and replay as for a JournalNode; what a cut leaves must open as it
 that was cut, or as it is after it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -39,8 +39,10 @@ def record(folder: Path, plant: str = "pass") -> Recorded:
     return lived(program, shim, root, log, marks)
 
 
-def failures(recorded: Recorded, cuts: tuple[Cut, ...]) -> Iterator[str]:
-    """Yield the cuts after which the directories do not open, or with another namespace."""
+def failures(
+    recorded: Recorded, cuts: tuple[Cut, ...], judge: Callable[[Path, int], None]
+) -> Iterator[str]:
+    """Yield the cuts after which ``judge`` raises for what is left behind a number of acts."""
     replay = Replay(recorded.root)
     for point, operation in enumerate(recorded.operations, start=1):
         replay.apply(operation)
@@ -81,10 +83,11 @@ def judge(root: Path, done: int) -> None:
 def test_power_loss_after_any_operation(tmp_path: Path) -> None:
     recorded = record(tmp_path)
     assert len(recorded.operations) > 200, "the shim has recorded next to nothing"
-    found = list(failures(recorded, tuple(Cut)))
+    found = list(failures(recorded, tuple(Cut), judge))
     assert not found, f"{len(found)} cuts: {found[:5]}"
 
 
 @pytest.mark.parametrize("plant", PLANTS.values(), ids=PLANTS.keys())
 def test_a_forgotten_sync_is_found(tmp_path: Path, plant: str) -> None:
-    assert next(failures(record(tmp_path, plant), (Cut.NOTHING, Cut.NAMES)), None) is not None
+    cuts = (Cut.NOTHING, Cut.NAMES)
+    assert next(failures(record(tmp_path, plant), cuts, judge), None) is not None

@@ -63,3 +63,16 @@ async def test_an_answer_from_before_the_question_counts_for_nobody() -> None:
     assert namenode.asked == 2  # once more, for all of them together
     await peers.close()
     await server.stop()
+
+
+async def test_a_peer_whose_connection_was_lost_is_asked_over_another() -> None:
+    namenode = Slow()
+    namenode.send.set()
+    server = RpcServer([ha_service_protocol(namenode)])
+    peers = Peers([address(await server.start(HOST, 0))], deadline_seconds=10.0)
+    assert await peers.any_active()
+    assert server.abort_connections() == 1
+    assert not await peers.any_active()
+    assert await peers.any_active()
+    await peers.close()
+    await server.stop()
