@@ -26,6 +26,7 @@ WATCHED: Final = (
     "tests/journal/core/",
     "tests/journal/links/",
     "tests/journal/storage/",
+    "tests/namenode_sim/term/",
 )
 """Parts that read and write themselves."""
 SETTLED_SECONDS: Final = 10.0
