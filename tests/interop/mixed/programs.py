@@ -65,6 +65,8 @@ class Programs:
     quick: bool
     before_java: list[str] = field(default_factory=list)
     """Words that stand before the command line of each of Hadoop's daemons."""
+    hadoops_datanode_keys: dict[str, str] = field(default_factory=dict)
+    """More keys of Hadoop's DataNodes."""
     journal_keys: dict[str, dict[str, str]] = field(default_factory=dict)
     """More keys of single JournalNodes."""
 
@@ -132,6 +134,7 @@ class Programs:
         """Both kinds use the same directory and ports."""
         keys = [f"{key}={value}" for key, value in datanode_overrides(self.layout, name).items()]
         if kind is Kind.HADOOP:
+            keys += [f"{key}={value}" for key, value in self.hadoops_datanode_keys.items()]
             return self.hadoop("datanode", *(f"-D{key}" for key in keys))
         return self.ours("datanode", *(word for key in keys for word in ("-D", key)))
 

@@ -64,7 +64,12 @@ def secured_keys(realm: Kdc) -> dict[str, str]:
 
 @contextmanager
 def secured_cluster(
-    realm: Kdc, folder: Path, more: Mapping[str, str], patch: pytest.MonkeyPatch
+    realm: Kdc,
+    folder: Path,
+    more: Mapping[str, str],
+    patch: pytest.MonkeyPatch,
+    *,
+    datanodes: int = 0,
 ) -> Iterator[MixedCluster]:
     """Yield a cluster of which nothing is started yet; this process and clients are its superuser.
 
@@ -74,7 +79,8 @@ def secured_cluster(
     realm.make_in(realm.folder / KEYTAB, *(f"HTTP/{host}" for host in WEB_HOSTS))
     patch.setenv("JDK_JAVA_OPTIONS", f"-Djava.security.krb5.conf={realm.krb5_conf}")
     patch.setenv("KRB5CCNAME", str(realm.kinit("nn/localhost")))
-    with mixed_cluster(folder, more_keys=secured_keys(realm) | dict(more)) as cluster:
+    keys = secured_keys(realm) | dict(more)
+    with mixed_cluster(folder, more_keys=keys, datanodes=datanodes) as cluster:
         cluster.programs.before_java.extend(AS_ANOTHER)
         for name, host in JOURNAL_HOSTS.items():
             principal = f"HTTP/{host}@{REALM}"
