@@ -57,8 +57,17 @@ class NameNode:
     """What each cache report has named."""
     is_old: bool = False
     """It does not know cache reports."""
+    refused: int = 0
+    """This number of heartbeats is refused."""
+    greets: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set where it answers the first call of a connection."""
+    on_report: Callable[[], None] = lambda: None
+
+    def __post_init__(self) -> None:
+        self.greets.set()
 
     async def version(self, _: Call, __: nn.VersionRequestProto) -> nn.VersionResponseProto:
+        await self.greets.wait()
         stored = nn.StorageInfoProto(
             layoutVersion=(1 << 32) - 67,
             namespceID=POOL.namespace_id,
@@ -81,6 +90,9 @@ class NameNode:
         self, _: Call, request: pb.HeartbeatRequestProto
     ) -> pb.HeartbeatResponseProto:
         self.heartbeats.append(request)
+        if self.refused:
+            self.refused -= 1
+            raise RemoteFault(IO_EXCEPTION, "planted")
         told, self.commands = self.commands, []
         lease, self.lease = self.lease, 0
         return pb.HeartbeatResponseProto(
@@ -93,6 +105,7 @@ class NameNode:
         self, _: Call, request: pb.BlockReportRequestProto
     ) -> pb.BlockReportResponseProto:
         self.reports.append(request)
+        self.on_report()
         return pb.BlockReportResponseProto()
 
     async def incremental(

@@ -11,7 +11,8 @@ from datanode.namenodes.commands import Command
 from datanode.namenodes.executor import Executor
 from datanode.namenodes.identity import Identity, Namespace
 from datanode.namenodes.namenode_client import Condition
-from datanode.replicas.store import Store
+from datanode.replicas.operations import News
+from datanode.replicas.store import Announcement, Store
 from ha.conf.topology import HostPort
 from hadoop.proto import block_tokens_pb2 as tokens
 from hadoop.wire.peer import TransferLimits
@@ -97,6 +98,47 @@ async def test_a_full_report_names_no_replica_whose_deletion_waits(
     # The next heartbeat shows that the actor has had its answer to the report.
     answered = len(active.heartbeats)
     await seen(lambda: len(active.heartbeats) > answered)
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+
+
+async def test_news_that_come_while_a_report_is_under_way_are_sent_at_once(
+    tmp_path: Path, active: NameNode
+) -> None:
+    kept = await store(volume(tmp_path))
+    actor = Actor(WHO, HostPort("127.0.0.1", active.port), Noting(kept, active), Rhythm(3600, 3600))
+    replica = await finalized(kept, block(0), b"bytes")
+    news = Announcement(News.RECEIVED, replica.storage, replica.block, len(b"bytes"))
+    active.lease, active.on_report = 7, lambda: actor.tell(news)
+    running = asyncio.create_task(actor.run())
+    await seen(lambda: bool(active.news))
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+
+
+async def test_a_namenode_is_called_only_once_it_has_registered_this_process_again(
+    tmp_path: Path, active: NameNode
+) -> None:
+    member = Noting(await store(volume(tmp_path)), active)
+    paused = asyncio.Event()
+
+    async def pause(_: float) -> None:
+        paused.set()
+
+    address = HostPort("127.0.0.1", active.port)
+    actor = Actor(WHO, address, member, Rhythm(0.05, 3600), pause=pause)
+    running = asyncio.create_task(actor.run())
+    await seen(lambda: actor.calls is not None)
+    active.greets.clear()
+    active.refused = 1
+    await seen(paused.is_set)
+    for _ in range(50):
+        assert actor.calls is None
+        await asyncio.sleep(0)
+    active.greets.set()
+    await seen(lambda: actor.calls is not None)
     running.cancel()
     with suppress(asyncio.CancelledError):
         await running

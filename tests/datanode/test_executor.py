@@ -7,12 +7,15 @@ from pathlib import Path
 import pytest
 
 from datanode.namenodes.claim import NameNodeId
-from datanode.namenodes.commands import Delete
+from datanode.namenodes.commands import Delete, Transfer
 from datanode.namenodes.executor import Executor
 from datanode.namenodes.identity import Identity, Namespace
+from datanode.transfers.transfer import Targets
+from ha.security.sasl.mechanism import Protection
 from hadoop.wire.peer import TransferLimits
-from tests.datanode.block_client import until
+from tests.datanode.block_client import Place, until
 from tests.datanode.stores import POOL, block, finalized, store, volume
+from tests.datanode.test_handshake import call_with
 
 ONE, TWO = NameNodeId("nn1"), NameNodeId("nn2")
 WHO = Identity("uuid-1", "127.0.0.1", 1, 2, 3, Namespace(77, "CID-1", 1234, POOL.pool))
@@ -68,3 +71,36 @@ async def test_an_order_counts_in_its_own_term_only(
     running.cancel()
     with suppress(asyncio.CancelledError):
         await running
+
+
+async def test_copies_are_counted_while_they_are_under_way_and_end_with_the_executor(
+    tmp_path: Path,
+) -> None:
+    """One is of a replica that is not here, and one waits for a proof that never comes."""
+    call_with(Protection.PRIVACY)
+    kept = await store(volume(tmp_path))
+    await finalized(kept, block(0), b"bytes")
+    heard = asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await reader.readexactly(1)
+            heard.set()
+            await reader.read()
+        finally:
+            writer.close()
+
+    executor = Executor(kept, WHO, TransferLimits(), obeyed=lambda: ONE, calls=lambda _: None)
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+        place = Place(server.sockets[0].getsockname()[1])
+        before = asyncio.all_tasks()
+        running = asyncio.create_task(executor.run())
+        executor.add(ONE, [Transfer(block(7), 5, Targets([place.info], [], []))])
+        await until(lambda: not executor.transfers and not asyncio.all_tasks() - before - {running})
+        executor.add(ONE, [Transfer(block(0), 5, Targets([place.info], [], []))])
+        await until(heard.is_set)
+        assert executor.transfers == 1
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+        await until(lambda: not executor.transfers)
