@@ -144,10 +144,16 @@ async def test_a_standby_holds_back_what_it_knows_and_sends_on_all_else() -> Non
 
 async def test_an_access_list_closes_the_protocol_to_a_token_too() -> None:
     async with scene() as made:
-        made.access.admission = Admission(policy={"security.client.protocol.acl": "bob"})
-        refused = await made.with_token("PUT", "/d", "MKDIRS")
-        assert refused.refusal == (403, "AccessControlException")
-        assert "alice" in refused.message
+        for list_of, closed in (("acl", "bob"), ("hosts", "192.0.2.1")):
+            made.access.admission = Admission(
+                policy={f"security.client.protocol.{list_of}": closed}
+            )
+            refused = await made.with_token("PUT", "/d", "MKDIRS")
+            assert refused.refusal == (403, "AccessControlException")
+            assert "alice" in refused.message
+        opened = {"security.client.protocol.hosts": "127.0.0.1"}
+        made.access.admission = Admission(policy=opened)
+        assert (await made.with_token("PUT", "/d", "MKDIRS")).status == 200
 
 
 async def test_a_datanode_is_sent_the_token_and_no_name() -> None:
