@@ -4,6 +4,7 @@ FilesError
 ├── Refused           the NameNode refused, with a Java class; nothing has changed
 │   ├── NotFound, AlreadyExists, Denied, QuotaExceeded, InSafeMode
 │   └── LeaseLost     the file that was open for writing is no longer this writer's
+├── NotProven         we have no tickets; nothing was carried out
 ├── Unreachable       no active NameNode was found in time; nothing was carried out
 ├── OutcomeUnknown    the call was sent, no answer came; it may have been carried out
 ├── Unreadable        no replica of a block gave its bytes
@@ -60,6 +61,10 @@ class InSafeMode(Refused):
 
 class LeaseLost(Refused):
     """The file is no longer open for this writer: it was deleted, or another has taken it over."""
+
+
+class NotProven(FilesError):
+    """We have nothing that proves to a NameNode who we are; the call was not carried out."""
 
 
 class Unreachable(FilesError):

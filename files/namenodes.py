@@ -9,14 +9,14 @@ from typing import TypeVar
 
 from google.protobuf.message import Message
 
-from files.errors import FilesError, OutcomeUnknown, Refused, Unreachable
+from files.errors import FilesError, NotProven, OutcomeUnknown, Refused, Unreachable
 from files.retry_rule import Tries, again, failure_of
 from ha.conf import topology
 from ha.conf.configuration import Configuration
 from ha.conf.topology import HostPort
 from ha.record import dataclass, field
 from ha.rpc.client import RpcConnection
-from ha.rpc.errors import ConnectFailed, RemoteFault, RpcError
+from ha.rpc.errors import ConnectFailed, NoProof, RemoteFault, RpcError
 from ha.rpc.java_names import CLIENT_PROTOCOL
 from ha.rpc.packets import CallKey
 from ha.rpc.sasl.initiation import LoginToken
@@ -115,6 +115,7 @@ class Namenodes:
 
         Raises:
             Refused: the NameNode refuses, with one of the kinds in ``files.errors``.
+            NotProven: we have no tickets.
             Unreachable: none was active in time; the call was not carried out.
             OutcomeUnknown: an attempt was sent and never answered; it may have been carried out.
         """
@@ -136,6 +137,8 @@ class Namenodes:
                 except RpcError:  # a process that stands still may never read another call
                     await connection.close()
                     raise
+            except NoProof as problem:  # time brings no tickets
+                raise NotProven(f"{method} was not carried out: {problem}") from problem
             except (RpcError, RemoteFault) as problem:
                 failure = failure_of(problem)
                 if isinstance(failure, Refused):

@@ -36,6 +36,7 @@ _KINDS: Final = (
     (errors.InSafeMode, _REFUSED, "IN_SAFE_MODE", "nnha safemode get"),
     (errors.Refused, _REFUSED, "NAMENODE_REFUSED", ""),
     (errors.Unsupported, _REFUSED, "UNFIT_PATH", ""),
+    (errors.NotProven, CommandOutcome.UNAUTHORISED, "NO_TICKETS", ""),
     (errors.Unreachable, CommandOutcome.UNREACHABLE, "NO_ANSWER", ""),
     (errors.OutcomeUnknown, CommandOutcome.UNKNOWN, "OUTCOME_UNKNOWN", ""),
     (Exception, CommandOutcome.FAILED, "COPY_FAILED", ""),
@@ -48,7 +49,7 @@ class Failed(Exception):
 
 
 class NoAnswer(Exception):
-    """No NameNode is active: each further path would wait as long."""
+    """No NameNode is active, or we have no tickets: each further path would end as this one."""
 
 
 @dataclass(slots=True)
@@ -102,7 +103,7 @@ class Session:
                 sys.stdout.flush()
                 text = f"nnha {self.command}: {path}: {text}" + (f"\n→ {hint}" if hint else "")
                 click.echo(plain(text, "\n"), err=True)
-            if isinstance(error, errors.Unreachable | errors.OutcomeUnknown):
+            if isinstance(error, errors.NotProven | errors.Unreachable | errors.OutcomeUnknown):
                 raise NoAnswer from error
 
     async def named(self, paths: Sequence[str]) -> Sequence[Entry]:

@@ -16,7 +16,7 @@ from ha.rpc.packets import CallAnswer, CallKey
 from ha.rpc.sasl.initiation import LoginToken, prove, prove_by_token
 from ha.rpc.wire import Wire
 from ha.security.caller import Role
-from ha.security.kerberos.own import own_kerberos
+from ha.security.kerberos.own import NoTickets, own_kerberos
 from ha.security.own_tls import context_for, falls_back
 from ha.security.sasl.mechanism import SaslFailure
 
@@ -89,7 +89,8 @@ class RpcConnection:
         """Connect and say who calls (by default, the user of this process, or a token's).
 
         Raises:
-            ConnectFailed: if there is no connection within the deadline.
+            ConnectFailed: if there is no connection within the deadline; NoProof if a person has no
+                tickets.
             RemoteFault: if the server does not take the token.
         """
         try:
@@ -108,6 +109,8 @@ class RpcConnection:
         except OSError as failure:
             why = str(failure) or "it hung up"
             raise errors.ConnectFailed(f"no connection to {host}:{port}: {why}") from failure
+        except NoTickets as failure:
+            raise errors.NoProof(f"{host}:{port}: {failure}") from failure
         except (SaslFailure, errors.RpcError) as failure:
             raise errors.ConnectFailed(f"{host}:{port}: {failure}") from failure
         except (ValueError, OverflowError) as failure:

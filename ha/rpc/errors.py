@@ -3,6 +3,7 @@
 RemoteFault             the peer answered, with an error; it names a Java class
 RpcError
 ├── ConnectFailed       no connection; nothing was sent
+│   └── NoProof         we have nothing that proves who we are
 ├── ConnectionLost      it broke (or was closed); whether the call was carried out is unknown
 ├── DeadlineExceeded    no answer in time; whether the call was carried out is unknown
 └── MalformedFrame      the peer's bytes are not Hadoop RPC, or break a limit
@@ -41,6 +42,10 @@ class RpcError(Exception):
 
 class ConnectFailed(RpcError):
     """The peer could not be reached; the call was not sent."""
+
+
+class NoProof(ConnectFailed):
+    """We have nothing that proves who we are, and would have nothing at another server."""
 
 
 class ConnectionLost(RpcError):

@@ -223,6 +223,9 @@ def test_operators_with_tickets_may_what_their_role_may(
     monkeypatch.setenv("KRB5CCNAME", str(realm.folder / "none"))
     asked = nnha("haadmin", "-getServiceState", "nn1")
     assert "run kinit" in asked.stderr
+    asked = nnha("fs", "ls", "/", "/home")
+    assert asked.returncode == 7
+    assert asked.stderr.count("getFileInfo was not carried out: ") == 1, asked.stderr
 
 
 def test_access_lists_are_read_anew(ours: OurCluster, realm: Kdc) -> None:

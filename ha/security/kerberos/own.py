@@ -19,6 +19,10 @@ from ha.security.sasl.spnego import SpnegoInitiator
 RENEWED_AT: Final = 0.8  # of the life of tickets
 
 
+class NoTickets(SaslFailure):
+    """A person has no tickets: no server can be called before the next kinit."""
+
+
 @dataclass(slots=True)
 class OwnKerberos:
     """Tickets, of a keytab or else of kinit, and which principals the servers must have."""
@@ -83,7 +87,8 @@ class OwnKerberos:
                 why = f"{failure}; {advice}"
                 if age >= self._ended_after:
                     self._failed = time.monotonic(), f"no Kerberos tickets: {why}"
-                    raise SaslFailure(self._failed[1]) from failure
+                    kind = SaslFailure if self.keytab else NoTickets
+                    raise kind(self._failed[1]) from failure
                 import structlog  # here: a command that asks one question loads it for nothing
 
                 log = structlog.get_logger()

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from files.errors import NotProven
+from files.namenodes import Namenodes
 from ha.conf.keys.security import Mode
 from ha.conf.topology import HostPort
 from ha.health.core import Health, HealthSettings, Trouble
 from ha.health.monitor import HealthMonitor
-from ha.rpc.errors import ConnectFailed, ConnectionLost, RemoteFault
+from ha.rpc.errors import ConnectFailed, ConnectionLost, NoProof, RemoteFault
 from ha.rpc.java_names import (
     AUTHORIZATION,
     DATANODE_PROTOCOL,
@@ -27,6 +29,7 @@ from ha.service.client import ServiceClient
 from ha.service.errors import ServiceUnreachable
 from ha.service.model import ServiceStatus
 from ha.service.no_answer import NoAnswer, why_no_answer
+from hadoop.proto.client_namenode_pb2 import MkdirsResponseProto
 from tests.ha.rpc.kerberized import QJOURNAL, alice, asked, configuration, logged_in, secured_server
 from tests.ha.rpc.wire import eventually
 from tests.ha.security.kdc import REALM, Kdc, silent_kdc
@@ -199,8 +202,12 @@ async def test_a_person_needs_a_ticket_and_is_called_by_it(
     async with secured_server(conf) as (port, _, _):
         monkeypatch.setenv("KRB5CCNAME", str(realm.folder / "none"))
         with logged_in(own):
-            with pytest.raises(ConnectFailed, match="run kinit"):
+            with pytest.raises(NoProof, match="run kinit"):
                 await asked(port)
+            async with Namenodes([HostPort("localhost", port)] * 2) as namenodes:
+                async with asyncio.timeout(30):
+                    with pytest.raises(NotProven, match=r"mkdirs was not .*run kinit"):
+                        await namenodes.ask(MkdirsResponseProto, src="/d", seconds=3600)
             monkeypatch.setenv("KRB5CCNAME", str(realm.kinit("bob")))
             assert await asked(port) == "bob None kerberos 0"
 
