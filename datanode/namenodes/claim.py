@@ -13,6 +13,11 @@ from ha.record import dataclass, replace
 NameNodeId = NewType("NameNodeId", str)
 
 _SEPARATOR: Final = " "
+ADVICE: Final = (
+    "it has no more transactions than one that was active before; if edits were lost, stop this "
+    "DataNode, delete nnha/claim in its data directories, and start it (docs/disasters.md)"
+)
+"""What to do about a stale claim of a NameNode that is the active all the same."""
 
 
 class Said(Enum):

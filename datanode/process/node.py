@@ -13,8 +13,8 @@ import structlog
 from datanode.errors import OtherNamespace, UnusableVolume, WrongNamespace
 from datanode.metrics import FAILED_VOLUMES, LOCKED_BYTES, REPLICAS, SHARED_BYTES
 from datanode.model import Replica, StorageId
+from datanode.namenodes import claim
 from datanode.namenodes.actor import Actor
-from datanode.namenodes.claim import ClaimEffect, Claims, NameNodeId, Said, hear
 from datanode.namenodes.claim_file import read_claims, write_claims
 from datanode.namenodes.commands import Command
 from datanode.namenodes.executor import Executor
@@ -47,6 +47,7 @@ from hadoop.proto import block_tokens_pb2 as tokens
 
 log = structlog.get_logger()
 
+
 _UPKEEP_SECONDS: Final = 3.0
 
 
@@ -68,7 +69,8 @@ class DataNode:
         self._access, self._routes = access, routes
         self._volumes: list[Volume] = []
         self._unusable: list[str] = []
-        self._claims = Claims()
+        self._claims = claim.Claims()
+        self._stale_claims: dict[claim.NameNodeId, int] = {}
         self._started = time.monotonic()
         self._joining = asyncio.Lock()
         self._running: AsyncExitStack = AsyncExitStack()
@@ -77,7 +79,7 @@ class DataNode:
             who: Actor(who, address, self, settings.rhythm)
             for who, address in settings.namenodes.items()
         }
-        self._strangers: set[NameNodeId] = set()
+        self._strangers: set[claim.NameNodeId] = set()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until ``stop`` is set, by an operator's call as well.
@@ -115,7 +117,7 @@ class DataNode:
 
     # For actors (their Member).
 
-    async def join(self, who: NameNodeId, namespace: Namespace) -> tuple[Identity, Store]:
+    async def join(self, who: claim.NameNodeId, namespace: Namespace) -> tuple[Identity, Store]:
         """Become a DataNode of this namespace, with the first NameNode that names it.
 
         Raises:
@@ -156,25 +158,31 @@ class DataNode:
             joined.store.memory.used,
         )
 
-    async def heard(self, who: NameNodeId, said: Said, txid: int) -> None:
+    async def heard(self, who: claim.NameNodeId, said: claim.Said, txid: int) -> None:
         """Take in a claim; write it to the disk before a new NameNode is obeyed."""
-        claims, verdict = hear(self._claims, who, said, txid)
-        if verdict is ClaimEffect.OBEYED:
+        claims, verdict = claim.hear(self._claims, who, said, txid)
+        if verdict is claim.ClaimEffect.OBEYED:
             paths = [volume.path for volume in self._volumes]
             await asyncio.to_thread(write_claims, paths, claims)
             # Another NameNode may have been heard in the meantime.
-            claims, verdict = hear(self._claims, who, said, txid)
-        if verdict is not ClaimEffect.NOTHING_NEW:
-            log.info("datanode.claim", namenode=who, txid=txid, verdict=verdict.value)
+            claims, verdict = claim.hear(self._claims, who, said, txid)
+        was_stale = self._stale_claims.pop(who, None) is not None
+        facts = {"namenode": who, "txid": txid, "verdict": verdict.value}
+        if verdict is claim.ClaimEffect.STALE:
+            self._stale_claims[who] = txid
+            if not was_stale:
+                log.warning("datanode.claim", highest=claims.highest, advice=claim.ADVICE, **facts)
+        elif verdict is not claim.ClaimEffect.NOTHING_NEW:
+            log.info("datanode.claim", **facts)
         self._claims = claims
-        if verdict is ClaimEffect.OBEYED and self._joined is not None:
+        if verdict is claim.ClaimEffect.OBEYED and self._joined is not None:
             self._joined.executor.obey(who)
 
-    def commanded(self, who: NameNodeId, commands: Sequence[Command]) -> None:
+    def commanded(self, who: claim.NameNodeId, commands: Sequence[Command]) -> None:
         if self._joined is not None and commands:
             self._joined.executor.add(who, commands)
 
-    def forget_orders(self, who: NameNodeId) -> None:
+    def forget_orders(self, who: claim.NameNodeId) -> None:
         if self._joined is not None:
             self._joined.executor.forget(who)
 
@@ -182,7 +190,7 @@ class DataNode:
         if self._joined is not None:
             await self._joined.executor.take_queued()
 
-    def learn_keys(self, who: NameNodeId, keys: tokens.ExportedBlockKeysProto) -> None:
+    def learn_keys(self, who: claim.NameNodeId, keys: tokens.ExportedBlockKeysProto) -> None:
         if self._joined is not None:
             self._joined.access.learn(who, keys)
 
@@ -224,6 +232,7 @@ class DataNode:
             "namenodes": {who: actor.state for who, actor in self._actors.items()},
             "obeyed": self._claims.obeyed,
             "highest_claim": self._claims.highest,
+            "stale_claims": dict(self._stale_claims),
             "pool": joined.identity.namespace.pool if joined else None,
             "uuid": joined.identity.uuid if joined else None,
             "data_port": joined.identity.data_port if joined else None,

@@ -19,6 +19,7 @@ from tests.datanode import name_nodes
 from tests.datanode.block_client import STAGE, begin, read, write_whole
 from tests.datanode.name_nodes import NameNode, data_node, invalidate, place, rounds, seen, told
 from tests.datanode.stores import POOL, block
+from tests.log_lines import captured
 
 DATA = bytes(range(251)) * 40
 
@@ -130,12 +131,18 @@ async def test_who_is_not_obeyed_commands_nothing(
         standby.commands = [invalidate(block())]
         await rounds(standby)
         # A cut-off active that thinks it is still the one: its claim is not newer.
-        standby.state = active.state
-        standby.commands = [invalidate(block())]
-        await rounds(standby)
+        with captured("datanode.") as logs:
+            standby.state = active.state
+            standby.commands = [invalidate(block())]
+            await rounds(standby)
+            await rounds(standby)
         assert node.status()["replicas"] == 1
+        assert node.status()["stale_claims"] == {"nn2": 90}
+        (line,) = [one for one in logs if one["event"] == "datanode.claim"]
+        assert (line["log_level"], line["highest"]) == ("warning", 100)
         standby.txid = 101
         await seen(lambda: node.status()["obeyed"] == "nn2")
+        assert node.status()["stale_claims"] in ({}, {"nn1": 100})
         active.commands = [invalidate(block())]
         await rounds(active)
         assert node.status()["replicas"] == 1
