@@ -1,7 +1,9 @@
 """What a NameNode's clients ask over HTTP: WebHDFS and fsck; loaded with aiohttp."""
 
+import asyncio
 import socket
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from aiohttp import web
 
@@ -22,6 +24,9 @@ from namenode_sim.process.fsck_route import FsckRoute
 from namenode_sim.startup.identity import NameNodeIdentity
 from namenode_sim.token_login import TokenLogins
 from namenode_sim.webhdfs.route import WebHdfsRoutes
+
+_MOST_UNKNOWN: Final = 64
+"""Requests with tokens that a standby does not know, and that it holds back at once."""
 
 
 def client_routes(
@@ -53,19 +58,24 @@ def holder_of(
 ) -> HolderOf | None:
     """Return what finds the caller of a token in a request; None where none are taken.
 
-    A standby holds a token back that it knows, as it does calls, until it knows whether the token
-    is good still; any other it sends on, so that no stranger has it wait.
+    A standby holds requests back as it does calls, until it knows whether the token is good: it may
+    not have read the edit of a new one when the active dies.  Of tokens that it does not know only
+    a few wait, so that strangers cannot fill it; the others are sent on.
     """
-    logins = TokenLogins(secrets)
+    logins, unknown_ones = TokenLogins(secrets), asyncio.Semaphore(_MOST_UNKNOWN)
 
     async def found(token: TokenProto) -> Caller:
         if not gate.is_open():
             try:
                 logins.caller(token)
             except RemoteFault as unknown:
-                said = f"Operation category READ is not supported in state standby ({unknown})"
-                raise RemoteFault(STANDBY_EXCEPTION, said) from unknown
-            await gate.admit("delegation", writes=False)
+                if unknown_ones.locked():
+                    said = f"Operation category READ is not supported in state standby ({unknown})"
+                    raise RemoteFault(STANDBY_EXCEPTION, said) from unknown
+                async with unknown_ones:
+                    await gate.admit("delegation", writes=False)
+            else:
+                await gate.admit("delegation", writes=False)
         return logins.caller(token)
 
     ways = () if access is None else access.ways

@@ -17,6 +17,7 @@ from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import FsPermissionProto, TokenProto
 from hadoop.webhdfs import token_text
 from namenode_sim.client_protocol.words.model import Settings, TokenRules
+from namenode_sim.process import client_routes
 from namenode_sim.process.client_routes import holder_of
 from namenode_sim.token_login import offer_tokens
 from namenode_sim.webhdfs import route
@@ -128,18 +129,42 @@ async def test_a_cancelled_token_proves_nothing_any_more() -> None:
         assert (await made.with_token("PUT", "/e", "MKDIRS")).refusal == (403, "InvalidToken")
 
 
-async def test_a_standby_holds_back_what_it_knows_and_sends_on_all_else() -> None:
+async def test_a_standby_holds_back_a_token_until_it_knows_whether_that_is_good() -> None:
     """Bad schedule: a token is cancelled while a request with it waits for a takeover."""
     takeover = Takeover()
     async with asyncio.timeout(60), scene(gate=takeover) as made:
         waiting = asyncio.create_task(made.with_token("PUT", "/d", "MKDIRS"))
         await takeover.waits.wait()
-        made.token.password = b"a guess"
-        refused = await made.with_token("PUT", "/d", "MKDIRS")
-        assert refused.refusal == (403, "StandbyException")
         made.served.namespace.secrets.tokens.clear()
         takeover.over.set()
         assert (await waiting).refusal == (403, "InvalidToken")
+
+
+async def test_a_standby_holds_back_some_tokens_that_it_does_not_know_and_sends_on_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Bad schedule: the active dies before the standby has read the edit of a new token."""
+    monkeypatch.setattr(client_routes, "_MOST_UNKNOWN", 1)
+    takeover = Takeover()
+    async with asyncio.timeout(60), scene(gate=takeover) as made:
+        tokens = made.served.namespace.secrets.tokens
+        unread = dict(tokens)
+        tokens.clear()
+        waiting = asyncio.create_task(made.with_token("PUT", "/d", "MKDIRS"))
+        await takeover.waits.wait()
+        refused = await made.with_token("PUT", "/d", "MKDIRS")
+        assert refused.refusal == (403, "StandbyException")
+        assert "can't be found in cache" in refused.message
+        tokens.update(unread)
+        takeover.over.set()
+        assert (await waiting).status == 200
+        takeover.over.clear()
+        tokens.clear()
+        takeover.waits.clear()
+        again = asyncio.create_task(made.with_token("PUT", "/e", "MKDIRS"))
+        await takeover.waits.wait()
+        takeover.over.set()
+        assert (await again).refusal == (403, "InvalidToken")
 
 
 async def test_an_access_list_closes_the_protocol_to_a_token_too() -> None:
