@@ -25,7 +25,7 @@ from namenode_sim.startup.identity import NameNodeIdentity
 from namenode_sim.token_login import TokenLogins
 from namenode_sim.webhdfs.route import WebHdfsRoutes
 
-_MOST_UNKNOWN: Final = 64
+MOST_UNKNOWN: Final = 64
 """Requests with tokens that a standby does not know, and that it holds back at once."""
 
 
@@ -62,7 +62,7 @@ def holder_of(
     not have read the edit of a new one when the active dies.  Of tokens that it does not know only
     a few wait, so that strangers cannot fill it; the others are sent on.
     """
-    logins, unknown_ones = TokenLogins(secrets), asyncio.Semaphore(_MOST_UNKNOWN)
+    logins, unknown_ones = TokenLogins(secrets), asyncio.Semaphore(MOST_UNKNOWN)
 
     async def found(token: TokenProto) -> Caller:
         if not gate.is_open():

@@ -144,7 +144,7 @@ async def test_a_standby_holds_back_some_tokens_that_it_does_not_know_and_sends_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Bad schedule: the active dies before the standby has read the edit of a new token."""
-    monkeypatch.setattr(client_routes, "_MOST_UNKNOWN", 1)
+    monkeypatch.setattr(client_routes, "MOST_UNKNOWN", 1)
     takeover = Takeover()
     async with asyncio.timeout(60), scene(gate=takeover) as made:
         tokens = made.served.namespace.secrets.tokens
