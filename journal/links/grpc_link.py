@@ -142,7 +142,7 @@ class GrpcLink:
 
         A channel keeps its own for ever.  What is under way on the old one has a while to end; a
         stream is then opened anew.  So a writer, whose stream carries batches, does it where a
-        segment starts, or where there is no connection.
+        segment starts, where there is no connection, or where the certificate counts no more.
         """
         if not self.outdated:
             return
@@ -209,7 +209,14 @@ class GrpcLink:
             self._renew()
         await self._check_server_role(timeout_seconds)
         try:
-            answer = await getattr(self._stub, method)(request, timeout=timeout_seconds)
+            try:
+                answer = await getattr(self._stub, method)(request, timeout=timeout_seconds)
+            except grpc.aio.AioRpcError as failure:
+                # Nothing was carried out.  The authority of our earlier certificate is gone.
+                if failure.code() is not grpc.StatusCode.PERMISSION_DENIED or not self.outdated:
+                    raise
+                self._renew()
+                answer = await getattr(self._stub, method)(request, timeout=timeout_seconds)
         except grpc.aio.AioRpcError as failure:
             if failure.code() is grpc.StatusCode.UNAVAILABLE:
                 NAMES.look_again(self._host)  # it may have moved
