@@ -13,7 +13,7 @@ from ha.record import dataclass, replace
 NameNodeId = NewType("NameNodeId", str)
 
 _SEPARATOR: Final = " "
-ADVICE: Final = (
+REMEDY: Final = (
     "it has no more transactions than one that was active before; if edits were lost, stop this "
     "DataNode, delete nnha/claim in its data directories, and start it (docs/disasters.md)"
 )

@@ -47,7 +47,6 @@ from hadoop.proto import block_tokens_pb2 as tokens
 
 log = structlog.get_logger()
 
-
 _UPKEEP_SECONDS: Final = 3.0
 
 
@@ -171,7 +170,7 @@ class DataNode:
         if verdict is claim.ClaimEffect.STALE:
             self._stale_claims[who] = txid
             if not was_stale:
-                log.warning("datanode.claim", highest=claims.highest, advice=claim.ADVICE, **facts)
+                log.warning("datanode.claim", highest=claims.highest, advice=claim.REMEDY, **facts)
         elif verdict is not claim.ClaimEffect.NOTHING_NEW:
             log.info("datanode.claim", **facts)
         self._claims = claims

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Final
 
 from aiohttp import web
@@ -65,17 +66,18 @@ def holder_of(
     logins, unknown_ones = TokenLogins(secrets), asyncio.Semaphore(MOST_UNKNOWN)
 
     async def found(token: TokenProto) -> Caller:
-        if not gate.is_open():
-            try:
-                logins.caller(token)
-            except RemoteFault as unknown:
-                if unknown_ones.locked():
-                    said = f"Operation category READ is not supported in state standby ({unknown})"
-                    raise RemoteFault(STANDBY_EXCEPTION, said) from unknown
-                async with unknown_ones:
-                    await gate.admit("delegation", writes=False)
-            else:
-                await gate.admit("delegation", writes=False)
+        if gate.is_open():
+            return logins.caller(token)
+        holding: AbstractAsyncContextManager[None] = nullcontext()
+        try:
+            logins.caller(token)
+        except RemoteFault as unknown:
+            if unknown_ones.locked():
+                said = f"Operation category READ is not supported in state standby ({unknown})"
+                raise RemoteFault(STANDBY_EXCEPTION, said) from unknown
+            holding = unknown_ones
+        async with holding:
+            await gate.admit("delegation", writes=False)
         return logins.caller(token)
 
     ways = () if access is None else access.ways
