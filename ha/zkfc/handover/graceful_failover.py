@@ -35,6 +35,8 @@ PEER_PATIENCE_SECONDS = 2.0
 """How long other standbys' controllers may keep a hand-over waiting before it goes on."""
 RELEASE_SECONDS = 3.0
 """For letting all go, which may come on top of the limit of the whole."""
+CLOSING_SECONDS = 2.0
+"""How much longer a stop waits for it: at its limit it still has its connections to close."""
 CONFIRM_SECONDS = 2.0
 """For connecting to our NameNode, and for its answer, before it is called active already."""
 
@@ -143,9 +145,9 @@ class HandOver:
         self._stopping = True
         if self._current is not None:
             self._current.cancel()
-            await asyncio.wait({self._current}, timeout=RELEASE_SECONDS)
+            await asyncio.wait({self._current}, timeout=RELEASE_SECONDS + CLOSING_SECONDS)
         if self._letting_go:
-            await asyncio.wait(set(self._letting_go), timeout=RELEASE_SECONDS)
+            await asyncio.wait(set(self._letting_go), timeout=RELEASE_SECONDS + CLOSING_SECONDS)
 
     async def _noted(self, asked: Asked) -> None:
         """Hand over, and record it also if it fails before any takeover was tried."""
