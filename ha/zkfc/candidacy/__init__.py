@@ -1,1 +1,1 @@
-"""May our NameNode stand for election?  The core, its rules, and their settings."""
+"""Decides whether our NameNode is a candidate in the election: the core, its rules and settings."""

@@ -1,9 +1,9 @@
-"""What keeps a healthy NameNode out of the election: pause, drain, rank; and who may succeed it.
+"""What bars a healthy NameNode from the election (pause, drain, rank), and which peer succeeds it.
 
-A pause and a drain are an operator's word.  The rank is readiness first (Hadoop makes a NameNode in
-safe mode active), then the configured priority.  A lower rank waits only for a better one that
-could take the lock now, and never longer than a limit: it is known before the lock is free, so that
-equal ranks wait for nothing.
+Operators set pauses and drains.  The rank compares readiness first (Hadoop makes a NameNode in safe
+mode active), then the configured priority.  A NameNode of lower rank waits for a better one that
+could take the lock now, and no longer than a limit.  Members publish their ranks before the lock is
+free, so that NameNodes of equal rank do not wait.
 """
 
 from ha.health.core import Health
@@ -13,19 +13,19 @@ from ha.record import dataclass, field, replace
 from ha.service.model import ServiceState
 
 UNREADY_REPORTS = 2
-"""A candidate that says once that it is not ready may be between two edits; twice, it is not."""
+"""A candidate leaves after two such reports; at one it may just be behind by an edit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rank:
-    """The rank of this NameNode (nnha.candidate.*)."""
+    """The rank of our NameNode, from the keys ``nnha.candidate.*``."""
 
     nofailover: bool = False
     priority: int = 100
     priority_delay_seconds: float = 2.0
     unready_delay_seconds: float = 5.0
     failback_after_seconds: float = 0.0
-    """See ``failback``; 0: never."""
+    """See ``failback``; 0 turns it off."""
 
     def __post_init__(self) -> None:
         delays = self.priority_delay_seconds, self.unready_delay_seconds
@@ -35,7 +35,7 @@ class Rank:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """What the bars depend on.  Times are the caller's monotonic clock's."""
+    """The facts that decide about bars.  Times are of the caller's monotonic clock."""
 
     namenode: str = ""
     rank: Rank = field(default_factory=Rank)
@@ -44,29 +44,29 @@ class Standing:
     ready: bool = True
     not_ready_reason: str = ""
     unready_in_a_row: int = 0
-    asked: int = 0
-    """Operators' hand-overs to us that are under way, or wait for the one before them."""
+    hand_overs: int = 0
+    """The number of requested hand-overs to us that run or wait for their turn."""
     may_return: bool = False
-    """We gave the lock away, and it is not known that anybody has become active in our place."""
+    """We ceded the lock, and no other NameNode is known to have become active since."""
     own_lock: int = 0
-    """No lock up to this ZooKeeper transaction is newer than the newest that was ours."""
+    """Locks created up to this ZooKeeper transaction are not newer than our own newest one."""
     free_since: float | None = None
-    """Since when the lock is known to be free."""
+    """When the lock was first seen to be free; None while it is held or unknown."""
     no_ready_peer_since: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Why we do not stand, and after how many seconds to look again (None: an event will come)."""
+    """A reason to stay out, and when to decide again, in seconds (None: at the next event)."""
 
     because: str
     again_after_seconds: float | None = None
     waits: bool = False
-    """Only for somebody better, who is there: nothing is wrong."""
+    """The only reason is a candidate of higher rank, so operators need not act."""
 
 
-def take_notices(standing: Standing, notices: Notices, now: float) -> Standing:
-    """Take in the notices, which were read anew."""
+def apply_notices(standing: Standing, notices: Notices, now: float) -> Standing:
+    """Return the standing after these newly read notices."""
     notices = _without_older_lock(standing, notices)
     since = standing.free_since
     if notices.lock_holder != FREE:
@@ -77,34 +77,35 @@ def take_notices(standing: Standing, notices: Notices, now: float) -> Standing:
         standing,
         notices=notices,
         free_since=since,
-        may_return=standing.may_return and not active_elsewhere(standing, notices),
-        no_ready_peer_since=_without_ready_peer(standing, notices, now),
+        may_return=standing.may_return and not is_active_elsewhere(standing, notices),
+        no_ready_peer_since=_find_no_ready_peer_since(standing, notices, now),
     )
 
 
-def take_report(standing: Standing, *, ready: bool, reason: str) -> Standing:
-    """Take in the NameNode's report whether it is ready to become active."""
+def apply_report(standing: Standing, *, ready: bool, reason: str) -> Standing:
+    """Return the standing after our NameNode reported whether it is ready to become active."""
     count = 0 if ready else standing.unready_in_a_row + 1
     return replace(standing, ready=ready, not_ready_reason=reason, unready_in_a_row=count)
 
 
-def bar(standing: Standing, *, now: float, joined: bool, is_active: bool) -> Bar | None:
-    """Return what keeps a healthy NameNode that does not hold the lock out of the election.
+def find_bar(standing: Standing, *, now: float, joined: bool, is_active: bool) -> Bar | None:
+    """Return what bars our healthy NameNode, which does not hold the lock; None: nothing.
 
-    ``is_active``: it says that it is active, so its taking a free lock changes no role.
+    ``is_active``: our NameNode reports that it is active, so that no role changes if it takes a
+    free lock.
     """
     notices = standing.notices
     if notices is None:
         return Bar("the notices in ZooKeeper were not read yet")
     if notices.namesake:
         return Bar(notices.namesake)
-    # In a pause, an operator may have made ours active while another has the lock: leave it so.
+    # In a pause an operator may have made ours active while a peer holds the lock: stay out then.
     elsewhere = notices.lock_holder not in (None, FREE, standing.namenode)
     if (is_active and not elsewhere) or standing.may_return:
         return None
     if notices.drain is not None:
         return Bar(describe_drain(notices.drain))
-    if standing.asked > 0:
+    if standing.hand_overs > 0:
         return None
     if notices.pause is not None:
         return Bar(describe_pause(notices.pause))
@@ -112,24 +113,22 @@ def bar(standing: Standing, *, now: float, joined: bool, is_active: bool) -> Bar
         return Bar("nnha.candidate.nofailover is set: only an operator makes it active")
     unready = standing.unready_in_a_row >= (UNREADY_REPORTS if joined else 1)
     by_rank = _rank_bar(standing, notices, now, ready=not unready)
-    return (_unready(standing, now) if unready else None) or by_rank
+    return (_unready_bar(standing, now) if unready else None) or by_rank
 
 
 def successor(standing: Standing) -> Member | None:
-    """Return the peer that could take over from us now: the best by rank, then by name."""
+    """Return the ready peer in the election of the highest priority, then by name; None: none."""
     notices = standing.notices
-    fit = [] if notices is None else [one for one in notices.members if _fit(one) and one.ready]
+    fit = [] if notices is None else [one for one in notices.members if _is_fit(one) and one.ready]
     in_it = [one for one in fit if one.in_election]
     return min(in_it, key=lambda one: (-one.priority, one.namenode), default=None)
 
 
 def describe_pause(pause: Pause) -> str:
-    """Return the pause in words."""
     return f"paused by {pause.owner}{_until(pause)}: {pause.reason}"
 
 
 def describe_drain(drain: Drain) -> str:
-    """Return the drain in words."""
     return f"drained by {drain.owner}{_until(drain)}: {drain.reason}"
 
 
@@ -137,17 +136,17 @@ def _until(notice: Pause) -> str:
     return "" if notice.until is None else f" until {time_text(notice.until)}"
 
 
-def with_lock(standing: Standing) -> Standing:
-    """Make ours the holder of the lock, whichever NameNode the notices name."""
+def take_lock(standing: Standing) -> Standing:
+    """Return the standing after our elector won the lock, whatever the older notices say."""
     notices = standing.notices
     if notices is None:
         return standing
     ours = replace(notices, lock_holder=standing.namenode)
-    return replace(note_own_lock(standing, notices.lock_made), notices=ours)
+    return replace(apply_own_lock(standing, notices.lock_made), notices=ours)
 
 
-def note_own_lock(standing: Standing, made: int) -> Standing:
-    """Remember that no lock up to this transaction is newer than our newest."""
+def apply_own_lock(standing: Standing, made: int) -> Standing:
+    """Return the standing after ZooKeeper showed our own lock, created in transaction ``made``."""
     known = replace(standing, own_lock=max(standing.own_lock, made))
     if known.notices is None:
         return known
@@ -155,28 +154,28 @@ def note_own_lock(standing: Standing, made: int) -> Standing:
 
 
 def _without_older_lock(standing: Standing, notices: Notices) -> Notices:
-    """Return the notices without the holder of a lock that was made before our newest.
+    """Return the notices with the lock's holder unknown, if that lock is older than our own.
 
-    Notices are read in another session than the election's, and from a server that may lag.  The
-    bad schedule: our NameNode has become active, old notices call the former active active, and we
-    are asked to cede.  We would count as replaced, and stay out for as long as a pause lasts.
+    The notices are read in their own session, from a server that may lag.  The bad schedule: our
+    NameNode has become active, lagging notices still name the former active, and we are asked to
+    cede.  We would conclude that we are superseded, and stay out until the pause ends.
     """
     if 0 < notices.lock_made <= standing.own_lock and notices.lock_holder != standing.namenode:
         return replace(notices, lock_holder=None)
     return notices
 
 
-def replaced(standing: Standing) -> bool:
-    """Return whether another has become active under a lock that is known to be newer than ours."""
+def is_superseded(standing: Standing) -> bool:
+    """Return whether another NameNode became active under a lock that is newer than ours."""
     notices = standing.notices
     newer = notices is not None and notices.lock_made > standing.own_lock
-    return newer and active_elsewhere(standing, notices)
+    return newer and is_active_elsewhere(standing, notices)
 
 
-def active_elsewhere(standing: Standing, notices: Notices | None) -> bool:
-    """Return whether another has become active; one that only has the lock may still fail to.
+def is_active_elsewhere(standing: Standing, notices: Notices | None) -> bool:
+    """Return whether the holder of the lock is another NameNode and reports that it is active.
 
-    The lock of a controller that shows no member (Hadoop's) counts as proof.
+    A controller of Hadoop publishes no member; then its lock alone is the proof.
     """
     if notices is None or notices.lock_holder in (None, FREE, standing.namenode):
         return False
@@ -184,11 +183,11 @@ def active_elsewhere(standing: Standing, notices: Notices | None) -> bool:
     return not holder or holder[0].state == ServiceState.ACTIVE
 
 
-def _unready(standing: Standing, now: float) -> Bar | None:
+def _unready_bar(standing: Standing, now: float) -> Bar | None:
     wait = standing.rank.unready_delay_seconds
     because = f"our NameNode is not ready to become active: {standing.not_ready_reason}"
-    # A ready peer that leaves the lock alone for this time will not take it: better an unready
-    # active than none.
+    # A ready peer that has not taken the free lock within this time will not take it.  Then an
+    # unready active is better than none.
     starts = [one for one in (standing.no_ready_peer_since, standing.free_since) if one is not None]
     if not starts:
         return Bar(because)
@@ -197,7 +196,7 @@ def _unready(standing: Standing, now: float) -> Bar | None:
 
 
 def _rank_bar(standing: Standing, notices: Notices, now: float, *, ready: bool) -> Bar | None:
-    because = _better(standing, notices, ready=ready)
+    because = _describe_better(standing, notices, ready=ready)
     if because is None:
         return None
     if standing.free_since is None:
@@ -206,13 +205,13 @@ def _rank_bar(standing: Standing, notices: Notices, now: float, *, ready: bool) 
     return Bar(because, left, waits=True) if left > 0 else None
 
 
-def _better(standing: Standing, notices: Notices, *, ready: bool) -> str | None:
-    """Return in words which NameNode should have the lock before us."""
+def _describe_better(standing: Standing, notices: Notices, *, ready: bool) -> str | None:
+    """Describe the peer that should take the lock before us; None: there is none."""
     for one in notices.members:
         if _is_active_without_lock(one):
             return f"{one.namenode} is active; its controller was killed and takes its lock again"
     own = (ready, standing.rank.priority)
-    better = [one for one in notices.members if _fit(one) and (one.ready, one.priority) > own]
+    better = [one for one in notices.members if _is_fit(one) and (one.ready, one.priority) > own]
     if not better:
         return None
     best = min(better, key=lambda one: (not one.ready, -one.priority, one.namenode))
@@ -222,10 +221,10 @@ def _better(standing: Standing, notices: Notices, *, ready: bool) -> str | None:
 
 
 def _is_active_without_lock(member: Member) -> bool:
-    """Return whether it is active, and its controller was started again and waits for its own lock.
+    """Return whether it is active while the lock of its killed controller's session still stands.
 
-    The bad schedule: its controller is killed and started again, and when the earlier session ends,
-    a standby takes the free lock first and demotes a healthy active.
+    The bad schedule: a controller is killed and started again.  When its old session ends, a
+    standby takes the free lock first, and demotes the healthy active.
     """
     return (
         member.lock_of_earlier_process
@@ -234,8 +233,8 @@ def _is_active_without_lock(member: Member) -> bool:
     )
 
 
-def _fit(member: Member) -> bool:
-    """Return whether it could take the lock now; an active that has just died says active still."""
+def _is_fit(member: Member) -> bool:
+    """Return whether it could take the lock now.  A dead active's member still says active."""
     return (
         member.health == Health.HEALTHY
         and member.state == ServiceState.STANDBY
@@ -244,9 +243,9 @@ def _fit(member: Member) -> bool:
     )
 
 
-def _without_ready_peer(standing: Standing, notices: Notices, now: float) -> float | None:
+def _find_no_ready_peer_since(standing: Standing, notices: Notices, now: float) -> float | None:
     for member in notices.members:
         active = member.health == Health.HEALTHY and member.state == ServiceState.ACTIVE
-        if member.ready and (active or _fit(member)):
+        if member.ready and (active or _is_fit(member)):
             return None
     return now if standing.no_ready_peer_since is None else standing.no_ready_peer_since

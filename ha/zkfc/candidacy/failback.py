@@ -1,9 +1,8 @@
-"""Fail-back: a preferred NameNode takes the role back when the operator wants that.
+"""Fail-back: the standby of the highest priority requests a hand-over from a lower active.
 
-Off unless ``nnha.candidate.failback-after`` is set.  The preferred standby decides, for itself: an
-active of lower priority is well, and nothing has stood against a change for that time without a
-break.  A change costs clients a moment, so it must not be made often: each try doubles the time
-that the next one waits, and after as many changes of the active as are flapping there is none.
+It is off unless ``nnha.candidate.failback-after`` is set.  The standby requests it when nothing has
+blocked a fail-back for that time.  Each hand-over interrupts clients, so each try doubles the wait
+for the next one, and there is none while the active changes as often as ``flapping`` allows.
 """
 
 from typing import Final
@@ -17,59 +16,56 @@ from ha.zkfc.candidacy.eligibility import UNREADY_REPORTS, Standing, successor
 from ha.zkfc.candidacy.flapping import FlapSettings
 
 MOST_DOUBLINGS: Final = 5
-"""The longest wait is 32 times the first."""
+"""The wait is doubled at most this number of times, to 32 times the first."""
 FORGOTTEN_AFTER: Final = 64
-"""Times the first wait: a try longer ago than this counts no more."""
+"""A try longer ago than this number of first waits is not counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailBack:
-    """What one controller remembers for it.  Times are the caller's monotonic clock's."""
+    """What a controller remembers for a fail-back.  Times are of the caller's monotonic clock."""
 
     since: float | None = None
-    """Since when nothing stands against it; None: something does."""
+    """When the last block ended; None while a fail-back is blocked."""
     tries: tuple[float, ...] = ()
     holder: str = ""
-    """The last holder of the lock, as far as it was seen."""
+    """The last NameNode that was seen to hold the lock."""
     moves: tuple[float, ...] = ()
-    """When another NameNode than before was seen to hold it."""
+    """When a NameNode was first seen to hold the lock after another one."""
 
 
-def note_lock(state: FailBack, notices: Notices, flap: FlapSettings, now: float) -> FailBack:
-    """Count the change of the active that the notices, read anew, may show."""
+def count_lock_move(state: FailBack, notices: Notices, flap: FlapSettings, now: float) -> FailBack:
+    """Count a move of the lock to another NameNode, if these newly read notices show one."""
     holder = notices.lock_holder
     if holder in (None, FREE, state.holder):
         return state
     recent = tuple(one for one in state.moves if one > now - flap.window_seconds)
-    # The first holder that is seen has not come from anywhere.
+    # The first holder that we see is no move.
     moves = (*recent, now) if state.holder else recent
     return replace(state, holder=holder or "", moves=moves)
 
 
-def weigh(state: FailBack, standing: Standing, flap: FlapSettings, now: float) -> FailBack:
-    """Begin, continue or restart the count for our NameNode, a standby in the election."""
-    if _against(state, standing, flap, now):
+def update_wait(state: FailBack, standing: Standing, flap: FlapSettings, now: float) -> FailBack:
+    """Start or continue the wait for a fail-back to our standby; end it if that is blocked."""
+    if _is_blocked(state, standing, flap, now):
         return replace(state, since=None)
     return replace(state, since=now if state.since is None else state.since)
 
 
 def seconds_left(state: FailBack, standing: Standing, now: float) -> float | None:
-    """Return the seconds until it would be tried, if nothing comes in between.
-
-    None where something is against it.
-    """
+    """Return the seconds until a fail-back is tried; None while it is blocked."""
     if state.since is None:
         return None
     return max(0.0, state.since + _wait_seconds(state, standing, now) - now)
 
 
-def note_try(state: FailBack, standing: Standing, now: float) -> FailBack:
-    """Note that it is tried now; whatever comes of it, the next time waits longer."""
+def record_try(state: FailBack, standing: Standing, now: float) -> FailBack:
+    """Record a try, so that the next one waits longer whether this one succeeds or not."""
     return replace(state, since=None, tries=(*_recent_tries(state, standing, now), now))
 
 
-def why(standing: Standing) -> str:
-    """Return the cause that is recorded."""
+def describe_cause(standing: Standing) -> str:
+    """Return the cause for the failover history."""
     lower = _lower_active(standing)
     than = "" if lower is None else f", {lower.namenode} {lower.priority}"
     rank = standing.rank
@@ -79,13 +75,13 @@ def why(standing: Standing) -> str:
     )
 
 
-def _against(state: FailBack, standing: Standing, flap: FlapSettings, now: float) -> bool:
+def _is_blocked(state: FailBack, standing: Standing, flap: FlapSettings, now: float) -> bool:
     notices, rank = standing.notices, standing.rank
     if rank.failback_after_seconds <= 0 or notices is None:
         return True
     if notices.pause is not None or notices.drain is not None or notices.namesake:
         return True
-    if standing.asked > 0 or rank.nofailover or standing.unready_in_a_row >= UNREADY_REPORTS:
+    if standing.hand_overs > 0 or rank.nofailover or standing.unready_in_a_row >= UNREADY_REPORTS:
         return True
     moves = sum(one > now - flap.window_seconds for one in state.moves)
     if 0 < flap.failovers <= moves:
@@ -94,7 +90,7 @@ def _against(state: FailBack, standing: Standing, flap: FlapSettings, now: float
 
 
 def _lower_active(standing: Standing) -> Member | None:
-    """Return the active, if it is healthy and of lower priority; Hadoop's controller shows none."""
+    """Return the active if it is healthy, of lower priority, and its controller is not Hadoop's."""
     members = () if standing.notices is None else standing.notices.members
     for one in members:
         if (
@@ -109,7 +105,7 @@ def _lower_active(standing: Standing) -> Member | None:
 
 
 def _better_standby(standing: Standing) -> bool:
-    """Return whether a better one is preferred, too: it goes first, or both would take turns."""
+    """Return whether a better standby exists, which fails back itself: both would take turns."""
     best = successor(standing)
     own = (-standing.rank.priority, standing.namenode)
     return best is not None and (-best.priority, best.namenode) < own

@@ -1,18 +1,18 @@
-"""Why a controller could not fail over, or accept a hand-over, in words for operators."""
+"""Describes to operators what keeps a controller from failing over or accepting a hand-over."""
 
 from ha.elector.model import Link
 from ha.elector.state import ElectorState
 from ha.health.core import Health, HealthState
 from ha.service.model import ServiceState
 from ha.zkfc.candidacy.eligibility import describe_drain
-from ha.zkfc.candidacy.flapping import too_many
+from ha.zkfc.candidacy.flapping import is_flapping
 from ha.zkfc.candidacy.state import Candidacy, StandingBy
 
 
-def trouble_of(
+def failover_obstacle(
     health: HealthState, elector: ElectorState, candidacy: Candidacy, absence: str
 ) -> str | None:
-    """Return the first reason found, or None; ``absence`` describes a ZooKeeper that is away."""
+    """Return why we could not fail over now, or None; ``absence`` describes ZooKeeper's absence."""
     if health.health is not Health.HEALTHY:
         return f"the NameNode is {health.health}: {health.reason}"
     if candidacy.not_demoted:
@@ -26,8 +26,8 @@ def trouble_of(
     return None
 
 
-def unfit_of(health: HealthState, candidacy: Candidacy) -> str | None:
-    """Return why our NameNode cannot be the target of a hand-over; None when it can."""
+def hand_over_obstacle(health: HealthState, candidacy: Candidacy) -> str | None:
+    """Return why our NameNode cannot be the target of a hand-over; None if it can."""
     if health.health is not Health.HEALTHY:
         return health.reason or health.health.value
     if candidacy.reported is ServiceState.OBSERVER:
@@ -40,8 +40,8 @@ def unfit_of(health: HealthState, candidacy: Candidacy) -> str | None:
     return None
 
 
-def removal_obstacle(candidacy: Candidacy, now: float) -> str:
-    """Return the reason in words; empty where it may."""
+def lock_removal_obstacle(candidacy: Candidacy, now: float) -> str:
+    """Return why our witness may not remove another's lock; empty if it may."""
     standing = candidacy.standing
     if not isinstance(candidacy.place, StandingBy) or candidacy.in_transition:
         return candidacy.out_because or "our NameNode does not stand by in the election"
@@ -51,8 +51,8 @@ def removal_obstacle(candidacy: Candidacy, now: float) -> str:
         return f"our NameNode is not ready to become active: {standing.not_ready_reason}"
     if standing.notices is None or standing.notices.pause or standing.notices.drain:
         return "a pause or a drain holds, or is not known"
-    if standing.asked > 0:
+    if standing.hand_overs > 0:
         return "a hand-over to us is under way"
-    if too_many(candidacy.flapping, now):
+    if is_flapping(candidacy.flapping, now):
         return "the active has changed too often of late"
     return ""

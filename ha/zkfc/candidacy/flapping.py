@@ -1,4 +1,4 @@
-"""Repeated failovers: a slow or unhealthy active is kept for a while, a dead one never.
+"""Slows repeated failovers down: a slow or unhealthy active keeps its lock for a time.
 
 See docs/reference/zkfc.md#repeated-failovers.
 """
@@ -9,10 +9,10 @@ from ha.record import dataclass, field, replace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlapSettings:
-    """When failovers are too many, and how long a flapping active is kept (nnha.zkfc.flap.*)."""
+    """The keys ``nnha.zkfc.flap.*``: what counts as flapping, and how long it keeps an active."""
 
     failovers: int = 3
-    """0: never."""
+    """This number of takeovers within the window is flapping; 0 turns it off."""
     window_seconds: float = 600.0
     delay_seconds: float = 60.0
 
@@ -23,9 +23,9 @@ class FlapSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flapping:
-    """Our own takeovers, planned ones left out, and since when the active is in trouble.
+    """The unplanned takeovers of our own controller, and when our NameNode became unhealthy.
 
-    Each controller counts its own: with two of them each sees half of the failovers.
+    Each controller counts its own takeovers: of two controllers each sees half of the failovers.
     """
 
     settings: FlapSettings = field(default_factory=FlapSettings)
@@ -33,28 +33,28 @@ class Flapping:
     trouble_since: float | None = None
 
 
-def took_over(flapping: Flapping, now: float) -> Flapping:
-    """Note that our NameNode has become active without a request for it."""
+def record_takeover(flapping: Flapping, now: float) -> Flapping:
+    """Count a takeover that was not requested."""
     return replace(flapping, takeovers=(*_recent(flapping, now), now), trouble_since=None)
 
 
-def note_health(flapping: Flapping, now: float, *, well: bool) -> Flapping:
-    """Note that the NameNode's health was judged anew."""
+def record_health(flapping: Flapping, now: float, *, well: bool) -> Flapping:
+    """Record when our NameNode became unhealthy, or that it is healthy."""
     if well:
         return replace(flapping, trouble_since=None)
     return flapping if flapping.trouble_since is not None else replace(flapping, trouble_since=now)
 
 
-def keep_for(flapping: Flapping, trouble: Trouble, now: float) -> float:
-    """Return for how many seconds the active in trouble is kept all the same; 0: not at all."""
-    if trouble is Trouble.GONE or not too_many(flapping, now):
+def keep_seconds(flapping: Flapping, trouble: Trouble, now: float) -> float:
+    """Return how many seconds more an unhealthy active keeps its lock; 0 if its process ended."""
+    if trouble is Trouble.GONE or not is_flapping(flapping, now):
         return 0.0
     since = now if flapping.trouble_since is None else flapping.trouble_since
     return max(0.0, since + flapping.settings.delay_seconds - now)
 
 
-def too_many(flapping: Flapping, now: float) -> bool:
-    """Return whether there were as many takeovers in the window as the limit says."""
+def is_flapping(flapping: Flapping, now: float) -> bool:
+    """Return whether the takeovers in the window have reached the limit."""
     limit = flapping.settings.failovers
     return limit > 0 and len(_recent(flapping, now)) >= limit
 

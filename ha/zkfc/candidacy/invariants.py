@@ -1,4 +1,4 @@
-"""What must be true after each step of the candidacy; a controller that breaks it must end."""
+"""Checks each step of the candidacy; a controller whose step fails the check must end."""
 
 from ha.elector.model import Role
 from ha.invariant import ensure
@@ -7,11 +7,7 @@ from ha.zkfc.candidacy.state import Active, Candidacy, Step, TakingOver
 
 
 def check(before: Candidacy, event: Event, step: Step) -> Step:
-    """Return the step itself, after checking it.
-
-    Raises:
-        InvariantBroken: if it must never be.
-    """
+    """Return the step itself; raise InvariantBroken if it is wrong."""
     after, decisions = step.state, step.decisions
     joins = sum(isinstance(one, Join) for one in decisions)
     leaves = [one.because for one in decisions if isinstance(one, Leave)]

@@ -1,4 +1,4 @@
-"""The words of the candidacy: what may happen to it, and what it decides."""
+"""The events and decisions of the candidacy."""
 
 from ha.elector.state import ElectorState
 from ha.health.core import Health, Trouble
@@ -9,7 +9,7 @@ from ha.service.model import ServiceState
 
 @dataclass(frozen=True, slots=True)
 class HealthChanged:
-    """The monitor has judged anew."""
+    """The health monitor has changed its judgement of our NameNode."""
 
     health: Health
     trouble: Trouble = Trouble.GONE
@@ -18,7 +18,7 @@ class HealthChanged:
 
 @dataclass(frozen=True, slots=True)
 class StatusReported:
-    """The NameNode said what it is, and whether it could become active."""
+    """Our NameNode reported its HA state and whether it is ready to become active."""
 
     state: ServiceState
     ready: bool = True
@@ -39,42 +39,42 @@ class ElectionMoved:
     before: ElectorState
     after: ElectorState
     planned: bool = False
-    """An operator wants our NameNode to be active."""
+    """A requested hand-over to our NameNode is under way."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnLockSeen:
-    """ZooKeeper has shown us a lock of ours, which this transaction made."""
+    """ZooKeeper showed a lock of our own, created by the transaction ``made``."""
 
     made: int
 
 
 @dataclass(frozen=True, slots=True)
 class TransitionBegun:
-    """We have asked our NameNode to change; its reports mean nothing until it has answered."""
+    """Our NameNode was asked to change its state; its reports count again when it has answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class DemotionTried:
-    """The lock is another's, and our NameNode was ordered to be standby."""
+    """Another controller has the lock, and our NameNode was asked to become standby."""
 
     failure: str = ""
-    """Why it would not say that it is; empty when it did."""
+    """Why it did not confirm that it is standby; empty if it did."""
 
 
 @dataclass(frozen=True, slots=True)
 class DemotionSpared:
-    """The lock was left by an earlier process of ours: our NameNode stays what it is."""
+    """The lock is of our controller's earlier process, so our NameNode was not demoted."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakeoverFailed:
-    """We won the lock and could not take over; the election was left."""
+    """Our elector won the lock, the takeover failed, and the elector left the election."""
 
 
 @dataclass(frozen=True, slots=True)
 class CedeAsked:
-    """A peer or an operator wants us out of the election for this time (greater than 0)."""
+    """A hand-over or the absence of ZooKeeper makes us leave the election for this time."""
 
     seconds: float
     needs_fencing: bool
@@ -84,30 +84,30 @@ class CedeAsked:
 
 @dataclass(frozen=True, slots=True)
 class CedeEnded:
-    """Somebody lets us back in now."""
+    """No request to cede is left."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandOverBegun:
-    """An operator wants our NameNode to be active; no pause and no rank stands against that."""
+    """A hand-over to our NameNode was requested; a pause and the rank do not bar it."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandOverEnded:
-    """One that was begun has succeeded or failed."""
+    """A requested hand-over has succeeded or failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrainTried:
-    """The successor that we asked has answered."""
+    """The successor of our drained NameNode has answered our request."""
 
     failure: str
-    """Empty, or why it did not take over."""
+    """Why it did not take over; empty if it did."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecheckDue:
-    """A pause that we announced may be over."""
+    """The time of the last AskAgainAfter is over."""
 
 
 Event = (
@@ -131,37 +131,37 @@ Event = (
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Be in the election."""
+    """Join the election."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """Be out of the election."""
+    """Leave the election."""
 
     needs_fencing: bool
-    """Keep the breadcrumb: our NameNode may still be active."""
+    """Keep the breadcrumb, because our NameNode may still be active."""
     because: str
 
 
 @dataclass(frozen=True, slots=True)
 class AskAgainAfter:
-    """Come back with RecheckDue after this number of seconds; replaces an earlier wish."""
+    """Send RecheckDue after this time, instead of at the time that was asked for before."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class HandOverTo:
-    """Let this NameNode take over from ours, which is drained."""
+    """Ask this NameNode's controller to take over from ours, which is drained."""
 
     namenode: str
     zkfc: str
-    """host:port of its controller."""
+    """The host:port of its controller."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakeBack:
-    """Have the active hand over to our NameNode, which is preferred."""
+    """Fail back: request a hand-over from the active to our NameNode."""
 
     because: str
 
@@ -170,7 +170,7 @@ Decision = Join | Leave | AskAgainAfter | HandOverTo | TakeBack
 
 
 def describe(event: Event) -> str:
-    """Format for the log.  The notices have a line of their own, with every member."""
+    """Return the event as text for the log; notices are logged elsewhere with every member."""
     match event:
         case NoticesSeen():
             return "NoticesSeen()"

@@ -1,7 +1,6 @@
-"""The state of a candidacy, and what else is known: all that its decisions depend on.
+"""The state of a candidacy: its place, and the facts that its decisions depend on.
 
-The places exclude each other, and each carries what is true in it alone: a reason to be out is
-there only while we are out, one to stay in only while our NameNode has the lock.
+The places exclude each other, and each has the fields that only it needs.
 """
 
 from ha.health.core import Health, Trouble
@@ -15,7 +14,7 @@ from ha.zkfc.candidacy.model import Decision
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackOff:
-    """How long to stay out after failed takeovers: doubling, up to a cap."""
+    """The pause after failed takeovers: it doubles with each, up to a cap."""
 
     first_seconds: float = 1.0
     cap_seconds: float = 30.0
@@ -31,7 +30,7 @@ class BackOff:
 
 @dataclass(frozen=True, slots=True)
 class StoodBack:
-    """We are out until then (on the caller's monotonic clock), however well everything is."""
+    """We stay out until this time of the caller's monotonic clock, even if we are eligible."""
 
     until: float
     because: str
@@ -42,46 +41,46 @@ class Out:
     """Not in the election."""
 
     because: str = ""
-    """Empty before anything was judged."""
+    """Empty before the first decision."""
     stood_back: StoodBack | None = None
-    """Stays while our NameNode is ill, too; over with its time, or when we are let back."""
+    """Kept while our NameNode is unhealthy, too; dropped at its time or at CedeEnded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Not in the election, only because somebody of higher rank, who is there, goes first."""
+    """Not in the election, only because a candidate of higher rank goes first."""
 
     because: str
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """In the election; our NameNode was given no role in it yet, or its role is unknown."""
+    """In the election; our NameNode has no role yet, or its role is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class StandingBy:
-    """In the election; the lock is another's, and our NameNode confirmed that it is standby."""
+    """In the election; a peer has the lock, and our NameNode confirmed that it is standby."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakingOver:
-    """The lock is ours; the former active is fenced, and our NameNode promoted."""
+    """We have the lock, and are fencing the former active and promoting our NameNode."""
 
     believed: ServiceState
-    """What we had made of our NameNode before; it counts until the takeover has ended."""
+    """The state that we had given our NameNode before the takeover."""
     kept_because: str = ""
-    """Why we are in the election though we would leave it otherwise; or empty."""
+    """Why we keep the lock though we would leave otherwise; empty if we would not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Active:
-    """Our NameNode answered that it is active, and the lock is ours."""
+    """We have the lock, and our NameNode confirmed that it is active."""
 
     kept_because: str = ""
-    """As in a takeover."""
+    """As in TakingOver."""
     handing_over: bool = False
-    """Drained; the successor that we asked has not answered yet."""
+    """Our NameNode is drained, and its successor was asked and has not answered yet."""
 
 
 Place = Out | Waiting | Joined | StandingBy | TakingOver | Active
@@ -89,16 +88,16 @@ Place = Out | Waiting | Joined | StandingBy | TakingOver | Active
 
 @dataclass(frozen=True, slots=True)
 class DrainAttempt:
-    """The last hand-over of a drained active has ended."""
+    """The outcome of the last hand-over of our drained active."""
 
     failure: str
-    """Empty, or why the successor did not take over."""
+    """Why the successor did not take over; empty if it did."""
     retry_at: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidacy:
-    """The place, and facts that are independent of it and of each other."""
+    """The place, and the facts that do not depend on it."""
 
     back_off: BackOff = field(default_factory=BackOff)
     standing: Standing = field(default_factory=Standing)
@@ -109,50 +108,50 @@ class Candidacy:
     trouble: Trouble = Trouble.NONE
     health_reason: str = ""
     reported: ServiceState | None = None
-    """As the NameNode said last; None before its first report."""
+    """The HA state in our NameNode's last report; None before the first."""
     contradicted: bool = False
-    """Its last report was not what we have made of it; it may have crossed a transition."""
+    """Its last report differs from ``believed``; it may have crossed a transition."""
     in_transition: bool = False
-    """It was asked to change its role: its reports mean nothing until it has answered."""
+    """Our NameNode was asked to change its state and has not answered yet."""
     not_demoted: str = ""
-    """Our NameNode should be standby, and would not say that it is; until it does."""
+    """Why our NameNode did not confirm that it is standby; empty after it reported that."""
     last_drain: DrainAttempt | None = None
     failures: int = 0
-    """Failed takeovers since the last time that we or another became active."""
+    """The failed takeovers since our NameNode last became active or standby."""
 
     @property
     def joined(self) -> bool:
-        """We are in the election, or have just decided to be."""
+        """Whether we are in the election, or have just decided to join it."""
         return not isinstance(self.place, Out | Waiting)
 
     @property
     def holding(self) -> bool:
-        """Our NameNode is active under our lock, or is just becoming it."""
+        """Whether we hold the lock: our NameNode is active or becoming active."""
         return isinstance(self.place, TakingOver | Active)
 
     @property
     def waits(self) -> bool:
-        """Out only for somebody of higher rank: nothing is wrong."""
+        """Whether we are out only because a candidate of higher rank goes first."""
         return isinstance(self.place, Waiting)
 
     @property
     def stood_back(self) -> StoodBack | None:
-        """Until when we are out in any case, and why."""
+        """How long we stay out even if we are eligible, and why; None otherwise."""
         return self.place.stood_back if isinstance(self.place, Out) else None
 
     @property
     def out_because(self) -> str:
-        """Why we are not in the election; empty when we are."""
+        """Why we are not in the election; empty if we are."""
         return self.place.because if isinstance(self.place, Out | Waiting) else ""
 
     @property
     def kept_because(self) -> str:
-        """Why we are in the election though we would leave it otherwise; empty elsewhere."""
+        """Why we keep the lock though we would leave otherwise; empty if we would not."""
         return self.place.kept_because if isinstance(self.place, TakingOver | Active) else ""
 
     @property
     def believed(self) -> ServiceState:
-        """What we have made of our NameNode; nothing while we are out of the election."""
+        """The state that we have given our NameNode; INITIALIZING while we are out."""
         match self.place:
             case Out() | Waiting() if self.reported is ServiceState.OBSERVER:
                 return ServiceState.OBSERVER
@@ -168,7 +167,7 @@ class Candidacy:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The state afterwards and what is to be done, in this order."""
+    """The state after an event, and the decisions to carry out in this order."""
 
     state: Candidacy
     decisions: tuple[Decision, ...] = ()

@@ -1,7 +1,9 @@
-"""Leaves the election for a time: makes our NameNode standby, then releases the lock.
+"""Cedes: makes our NameNode standby, releases the lock, and stays out of the election for a time.
 
-A peer's controller asks for it in a hand-over (cedeActive), or ZooKeeper has been away for longer
-than an active may serve without it.  See docs/reference/zkfc.md#standing-back.
+The target's controller asks for it in a hand-over (ZKFCProtocol's cedeActive), or no ZooKeeper has
+answered for longer than an active may serve without one.
+
+See docs/reference/zkfc.md#standing-back.
 """
 
 import asyncio
@@ -18,11 +20,11 @@ from ha.zkfc.takeover.takeover import Takeover
 log = structlog.get_logger()
 
 STEP_BACK_SECONDS = 1.0
-LEFT_ALONE = "no ZooKeeper has answered for longer than an active may serve without one"
+NO_ZOOKEEPER = "no ZooKeeper has answered for longer than an active may serve without one"
 
 
 class Ceding:
-    """Carries out what others want of one controller; ``decide`` gets what has come of it."""
+    """Cedes for one controller, and reports each outcome to the candidacy by ``decide``."""
 
     def __init__(
         self,
@@ -35,36 +37,37 @@ class Ceding:
         self._takeover = takeover
         self._elector = elector
         self._decide = decide
-        self._asked_until: dict[bytes, float] = {}
-        """Until when each asker, by its RPC client id, wants us away, on the loop's clock."""
+        self._deadlines: dict[bytes, float] = {}
+        """The end of the time to cede for, by the RPC client id of the hand-over that asked."""
         self._stepping_down: asyncio.Task[None] | None = None
 
-    async def cede(self, seconds: float, asker: bytes) -> None:
-        """Leave the election for ``seconds``; 0 or less: ``asker`` lets us come back now.
+    async def cede(self, seconds: float, client_id: bytes) -> None:
+        """Leave the election for ``seconds``; 0 or less releases us from this client's request.
 
-        Of two hand-overs at once, the one that gives up must not release us from what the other has
-        asked: a third NameNode would take the lock from both.
+        We join again when no client's request is left.  The bad schedule: two hand-overs run at
+        once, one fails and releases us from both, and a third NameNode takes the lock.
         """
         loop = asyncio.get_running_loop()
         if seconds <= 0:
-            self._asked_until.pop(asker, None)
-            if not self._is_asked():
+            self._deadlines.pop(client_id, None)
+            if not self._has_requests():
                 self._decide(CedeEnded())
             return
-        self._forget_the_dead(loop.time())
-        self._asked_until[asker] = loop.time() + seconds
+        self._drop_old_requests(loop.time())
+        self._deadlines[client_id] = loop.time() + seconds
         self._decide(TransitionBegun())
         before = self._elector.state
         confirmed = await self._takeover.demote()
-        # A promotion that was or came under way in the meantime may have won over the demotion:
-        # then the successor must fence.
+        # A promotion may have reached our NameNode after the demotion; then the next owner of the
+        # lock must fence it.
         after = self._elector.state
         overtaken = before.role is Role.TAKING_OVER or after.attempt != before.attempt
-        # A slow NameNode may have kept us until the hand-over was over, and all were released: no
-        # asker would release us once more, and the only candidate that is left may be ours.
-        over = asker not in self._asked_until
-        self._decide(CedeAsked(0.0 if over else seconds, needs_fencing=overtaken or not confirmed))
-        if over and not self._is_asked():
+        # The bad schedule: our NameNode answers only after the hand-over has ended and released us.
+        # No second release comes, and our NameNode may be the only candidate that is left.
+        released = client_id not in self._deadlines
+        needs_fencing = overtaken or not confirmed
+        self._decide(CedeAsked(0.0 if released else seconds, needs_fencing))
+        if released and not self._has_requests():
             self._decide(CedeEnded())
         try:
             async with asyncio.timeout(self._settings.graceful_fence_timeout_seconds):
@@ -72,42 +75,36 @@ class Ceding:
         except TimeoutError:
             log.warning("zkfc.cede.release_unconfirmed", namenode=self._settings.own.namenode)
 
-    def come_back(self) -> None:
-        """Be a candidate again, whoever asked us to stand back."""
-        self._asked_until.clear()
+    def end_cede(self) -> None:
+        """Drop all requests, and make our controller a candidate again."""
+        self._deadlines.clear()
         self._decide(CedeEnded())
 
-    def _forget_the_dead(self, now: float) -> None:
-        """Forget ended hand-overs: each has a client id of its own.
-
-        No demotion lasts longer than its deadline.
-        """
+    def _drop_old_requests(self, now: float) -> None:
+        # A client that ended without a release leaves its request.  One whose demotion may still
+        # be under way is kept: ``cede`` would take it for released.
         longest = self._settings.graceful_fence_timeout_seconds
-        self._asked_until = {
-            one: until for one, until in self._asked_until.items() if until + longest > now
+        self._deadlines = {
+            client: end for client, end in self._deadlines.items() if end + longest > now
         }
 
-    def _is_asked(self) -> bool:
-        """Return whether any asker's time still runs; one that died cannot release us earlier."""
+    def _has_requests(self) -> bool:
         now = asyncio.get_running_loop().time()
-        return any(until > now for until in self._asked_until.values())
+        return any(end > now for end in self._deadlines.values())
 
     def step_down(self) -> None:
-        """Make our NameNode standby for want of a ZooKeeper; return at once."""
-        log.error("zkfc.steps_down", namenode=self._settings.own.namenode, because=LEFT_ALONE)
+        """Make our NameNode standby in the background, because no ZooKeeper answers."""
+        log.error("zkfc.steps_down", namenode=self._settings.own.namenode, because=NO_ZOOKEEPER)
         self._stepping_down = asyncio.get_running_loop().create_task(self._step_down())
 
     def stop(self) -> None:
-        """Give up what is under way."""
+        """Cancel a step down that is under way."""
         if self._stepping_down is not None:
             self._stepping_down.cancel()
 
     async def _step_down(self) -> None:
-        """Make our NameNode standby, and be a candidate again, in a session of its own.
-
-        Kept, the old session would find its lock when ZooKeeper is back, and rest on a promotion
-        that is undone.
-        """
+        # Ceding closes the session.  In the old one we would find our lock when ZooKeeper is back,
+        # and believe that our NameNode is still active under it.
         self._decide(TransitionBegun())
         confirmed = await self._takeover.demote()
-        self._decide(CedeAsked(STEP_BACK_SECONDS, not confirmed, because=LEFT_ALONE))
+        self._decide(CedeAsked(STEP_BACK_SECONDS, not confirmed, because=NO_ZOOKEEPER))

@@ -1,9 +1,10 @@
-"""A planned hand-over to our NameNode: the active cedes, we win, everybody comes back.
+"""Makes our NameNode active in a planned hand-over (ZKFCProtocol's gracefulFailover).
 
-Hadoop's gracefulFailover without its faults (docs/reference/zkfc.md#planned-hand-over): attempts
-are compared by number and never by clock; only the active must cede, other controllers may be down;
-and whoever was asked to stand back is let go in every outcome, which never turns a success into a
-failure.
+Our controller asks those of the other standbys, then that of the active, to cede; it wins the lock
+and takes over.  However the hand-over ends, it then releases each controller that it asked.
+
+Unlike Hadoop's (docs/reference/zkfc.md#planned-hand-over), it compares takeovers by number and not
+by clock, needs no answer from the standbys' controllers, and succeeds though a release fails.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ from ha.service.errors import CANNOT_TELL_ACTIVE, ServiceError, ServiceFailed, S
 from ha.service.model import ServiceState
 from ha.service.zkfc_client import ZkfcClient
 from ha.zkfc.record.attempts import Attempts
-from ha.zkfc.record.takeover_record import Asked, AttemptRecord
+from ha.zkfc.record.takeover_record import AttemptRecord, HandOverRequest
 from ha.zkfc.settings.settings import ZkfcSettings
 from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
 
@@ -32,29 +33,29 @@ log = structlog.get_logger()
 
 CONNECT_SECONDS = 2.0
 PEER_PATIENCE_SECONDS = 2.0
-"""How long other standbys' controllers may keep a hand-over waiting before it goes on."""
+"""How long a hand-over waits for the answers of the other standbys' controllers."""
 RELEASE_SECONDS = 3.0
-"""For letting all go, which may come on top of the limit of the whole."""
+"""The limit for the release of the other controllers, in addition to that of the hand-over."""
 CLOSING_SECONDS = 2.0
 """How much longer a stop waits for it: at its limit it still has its connections to close."""
 CONFIRM_SECONDS = 2.0
-"""For connecting to our NameNode, and for its answer, before it is called active already."""
+"""The limit for a connection to our NameNode, and again for its answer, in ``_confirm_active``."""
 
 ReadActive = Callable[[], Awaitable[ActiveNodeInfo | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """How things stand with our controller now."""
+    """The present state of our controller and its NameNode."""
 
-    unfit: str | None
-    """Why our NameNode cannot be the target."""
+    obstacle: str | None
+    """The reason why our NameNode cannot become active; None if it can."""
     serving: bool
-    """It has been promoted under the lock that we hold."""
-    changing: bool = False
-    """It has been asked to change its role, and has not answered yet."""
+    """Our NameNode was promoted under the lock that we hold."""
+    in_transition: bool = False
+    """Our NameNode was asked to change its role and has not answered yet."""
     lock_holder: str = ""
-    """Whose controller has the lock, as the notices say, or the empty text."""
+    """The NameNode whose controller holds the lock by the notices; empty if none is known."""
 
 
 class HandOver:
@@ -67,97 +68,97 @@ class HandOver:
         *,
         read_active: ReadActive,
         situation: Callable[[], Situation],
-        come_back: Callable[[], None],
-        fell_through: Callable[[AttemptRecord], None] = lambda _record: None,
+        end_cede: Callable[[], None],
+        record_failure: Callable[[AttemptRecord], None] = lambda _record: None,
         around: Surroundings = REAL_WORLD,
     ) -> None:
-        """Keep the doors; ``come_back`` ends our own pause.
+        """Call ``end_cede`` to make our controller, if it has ceded, a candidate again.
 
-        ``fell_through`` is called with a hand-over that failed before any takeover was tried.
+        ``record_failure`` gets each hand-over that failed before a takeover was tried.
         """
         self._settings = settings
         self._attempts = attempts
         self._read_active = read_active
         self._situation = situation
-        self._come_back = come_back
-        self._fell_through = fell_through
+        self._end_cede = end_cede
+        self._record_failure = record_failure
         self._around = around
-        self._turn = asyncio.Lock()
-        self._asked: Asked | None = None
-        self._active = ""
-        self._overruled = False
-        self._current: asyncio.Task[None] | None = None
-        self._letting_go: set[asyncio.Task[None]] = set()
+        self._one_at_a_time = asyncio.Lock()
+        self._request: HandOverRequest | None = None
+        self._ceding_namenode = ""
+        self._yielded = False
+        self._task: asyncio.Task[None] | None = None
+        self._releases: set[asyncio.Task[None]] = set()
         self._stopping = False
 
     @property
-    def asked(self) -> Asked | None:
-        """The request for the hand-over that is under way here; None when none is."""
-        return self._asked
+    def request(self) -> HandOverRequest | None:
+        """The request of the hand-over that is under way; None if there is none."""
+        return self._request
 
     @property
-    def active(self) -> str:
-        """The NameNode that hands over to us; empty when none does."""
-        return self._active
+    def ceding_namenode(self) -> str:
+        """The active NameNode that hands over to ours; empty if none does."""
+        return self._ceding_namenode
 
     @property
-    def longest_seconds(self) -> float:
-        """The limit of the whole, from being asked; RELEASE_SECONDS may come on top."""
+    def limit_seconds(self) -> float:
+        """The longest time from the request to the outcome, without RELEASE_SECONDS."""
         return self._cede_seconds + self._settings.new_active_timeout_seconds
 
-    async def to_us(self, asked: Asked) -> None:
-        """Make our NameNode active.  Raises ServiceFailed with the reason."""
-        seconds = self.longest_seconds
+    async def make_active(self, request: HandOverRequest) -> None:
+        """Make our NameNode active.  Raises ServiceFailed with the reason if that fails."""
+        seconds = self.limit_seconds
         try:
-            async with asyncio.timeout(seconds), self._turn:
-                await self._noted(asked)
+            async with asyncio.timeout(seconds), self._one_at_a_time:
+                await self._run_and_record(request)
         except TimeoutError as failure:
             raise ServiceFailed(
                 f"no opportunity to become active within {seconds:g} s: the lock did not come to "
                 f"us; see who holds it with: nnha status"
             ) from failure
 
-    def give_way(self, *, has_lock: bool) -> None:
-        """Give way to a request to stand back, for another hand-over as a rule.
+    def yield_to_cede_request(self, *, has_lock: bool) -> None:
+        """Make our hand-over fail, if we hold the lock already and are asked to cede it.
 
-        Of two at once one should succeed, and the other not wait for what cannot come any more.
+        As a rule another hand-over asks: then that one succeeds, and ours need not time out.
 
         Raises:
-            ServiceFailed: ours waits for the lock.  If each target stood back for the other's
-                sake, neither would take it.
+            ServiceFailed: our hand-over waits for the lock.  If the targets of two hand-overs
+                ceded to each other, neither would take the lock.
         """
-        if self._asked is None:
+        if self._request is None:
             return
         if not has_lock:
             raise ServiceFailed(
                 f"a hand-over to {self._settings.own.namenode} is under way, asked for by "
-                f"{self._asked.user} from {self._asked.host}; ask again when it is over, "
+                f"{self._request.user} from {self._request.host}; ask again when it is over, "
                 f"and see how it stands with: nnha status"
             )
-        self._overruled = True
+        self._yielded = True
         self._attempts.wake()
 
     async def stop(self) -> None:
-        """Give up what is under way, and let go whom it has asked to stand back.
+        """Cancel the hand-over that is under way, and wait until its controllers are released.
 
-        What waits for its turn is refused: the active would cede to a controller that is gone.
+        Those that wait for their turn are refused: the active would cede to an ended controller.
         """
         self._stopping = True
-        if self._current is not None:
-            self._current.cancel()
-            await asyncio.wait({self._current}, timeout=RELEASE_SECONDS + CLOSING_SECONDS)
-        if self._letting_go:
-            await asyncio.wait(set(self._letting_go), timeout=RELEASE_SECONDS + CLOSING_SECONDS)
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task}, timeout=RELEASE_SECONDS + CLOSING_SECONDS)
+        if self._releases:
+            await asyncio.wait(set(self._releases), timeout=RELEASE_SECONDS + CLOSING_SECONDS)
 
-    async def _noted(self, asked: Asked) -> None:
-        """Hand over, and record it also if it fails before any takeover was tried."""
+    async def _run_and_record(self, request: HandOverRequest) -> None:
+        """Run the hand-over; record it here if it fails before a takeover was tried."""
         before = self._attempts.number
         begun = asyncio.get_running_loop().time()
-        self._asked, self._overruled = asked, False
-        self._current = asyncio.current_task()
+        self._request, self._yielded = request, False
+        self._task = asyncio.current_task()
         reason = ""
         try:
-            await self._to_us()
+            await self._take_over()
         except ServiceFailed as failure:
             reason = str(failure)
             raise
@@ -166,38 +167,36 @@ class HandOver:
             raise
         finally:
             if reason and self._attempts.number == before:
-                self._note_failure(reason, begun)
-            self._asked, self._active, self._current = None, "", None
+                self._record_failed(reason, begun)
+            self._request, self._ceding_namenode, self._task = None, "", None
 
-    async def _to_us(self) -> None:
-        self._check_fit()
-        before = self._attempts.number
-        await self._in_place_of(await self._who_is_active(), before)
-
-    def likely_holder(self) -> HostPort | None:
-        """Return the controller that a hand-over to us would ask to cede, by the notices."""
+    def likely_lock_holder(self) -> HostPort | None:
+        """Return the controller that a hand-over would ask to cede, by the notices; None: none."""
         likely = self._settings.address_of(self._situation().lock_holder)
         return None if likely in (None, self._settings.own) else likely.zkfc
 
-    async def _in_place_of(self, active: ActiveNodeInfo, before: AttemptNumber) -> None:
+    async def _take_over(self) -> None:
+        self._check_target()
+        before = self._attempts.number
+        active = await self._find_active()
         if active.namenode != self._settings.own.namenode:
-            self._active = active.namenode
-            await self._replace(active)
+            self._ceding_namenode = active.namenode
+            await self._take_over_from(active)
         elif not self._situation().serving:
-            # To hold the lock is not to be active: the takeover under way may still fail.
-            _judge(await self._wait_for_attempt(before))
-        elif self._situation().changing:
-            # Somebody has asked us to cede, and our NameNode may be standby already: to call it
-            # active would be a false success, though the lock is still ours.
+            # We hold the lock, and the takeover that is under way may still fail.
+            _raise_if_failed(await self._wait_for_attempt(before))
+        elif self._situation().in_transition:
+            # Another controller has asked ours to cede, and our NameNode may be standby already:
+            # success would be reported though the lock, still ours, is about to be released.
             raise ServiceFailed(
                 "our NameNode is just being made standby, because this controller was asked to "
                 "cede; see who becomes active with: nnha status"
             )
         else:
-            await self._confirm()
+            await self._confirm_active()
 
-    async def _confirm(self) -> None:
-        """Ask our NameNode: an old demotion that it obeys late leaves it standby under our lock."""
+    async def _confirm_active(self) -> None:
+        # A late transitionToStandby may have made our NameNode standby while we hold the lock.
         own = self._settings.own
         try:
             async with ServiceClient.connected(
@@ -214,9 +213,9 @@ class HandOver:
                 f"{status.state}; its zkfc will notice: see who becomes active with: nnha status"
             )
 
-    def _note_failure(self, reason: str, begun: float) -> None:
+    def _record_failed(self, reason: str, begun: float) -> None:
         seconds = round(asyncio.get_running_loop().time() - begun, 6)
-        self._fell_through(
+        self._record_failure(
             AttemptRecord(
                 number=self._attempts.number,
                 succeeded=False,
@@ -224,14 +223,14 @@ class HandOver:
                 fenced="",
                 duration_seconds=seconds,
                 finished_at=self._around.now().isoformat(timespec="milliseconds"),
-                asked=self._asked,
-                previous=self._active,
+                asked=self._request,
+                previous=self._ceding_namenode,
                 phases=(PhaseDuration("asking", seconds),),
             )
         )
 
-    def _check_fit(self) -> None:
-        reason = "its zkfc is being stopped" if self._stopping else self._situation().unfit
+    def _check_target(self) -> None:
+        reason = "its zkfc is being stopped" if self._stopping else self._situation().obstacle
         if reason is not None:
             own = self._settings.own
             raise ServiceFailed(
@@ -239,7 +238,7 @@ class HandOver:
                 f"healthy. Cannot be failover target: {reason}"
             )
 
-    async def _who_is_active(self) -> ActiveNodeInfo:
+    async def _find_active(self) -> ActiveNodeInfo:
         try:
             active = await self._read_active()
         except (ZooKeeperUnavailable, ZooKeeperRefused, BadBreadcrumb) as failure:
@@ -251,16 +250,16 @@ class HandOver:
             )
         return active
 
-    async def _replace(self, active: ActiveNodeInfo) -> None:
+    async def _take_over_from(self, active: ActiveNodeInfo) -> None:
         before = self._attempts.number
-        self._come_back()
+        self._end_cede()
         holder = HostPort(active.hostname, active.zkfc_port)
         peers = [one.zkfc for one in self._settings.others if one.namenode != active.namenode]
         log.info("handover.begun", active=active.namenode, active_zkfc=str(holder))
         try:
-            await self._ask_peers(peers)
+            await self._request_peers_to_cede(peers)
             try:
-                await self._cede(holder, self._cede_seconds)
+                await self._request_cede(holder, self._cede_seconds)
             except ServiceError as failure:
                 raise ServiceFailed(
                     f"the zkfc of the active NameNode {active.namenode} at {holder} did not cede: "
@@ -268,26 +267,26 @@ class HandOver:
                 ) from failure
             record = await self._wait_for_attempt(before)
         finally:
-            letting_go = asyncio.create_task(self._release([*peers, holder]))
-            self._letting_go.add(letting_go)
-            letting_go.add_done_callback(self._letting_go.discard)
-            await asyncio.shield(letting_go)
+            release = asyncio.create_task(self._release([*peers, holder]))
+            self._releases.add(release)
+            release.add_done_callback(self._releases.discard)
+            await asyncio.shield(release)
         log.info("handover.ended", succeeded=record.succeeded, reason=record.text)
-        _judge(record)
+        _raise_if_failed(record)
 
     @property
     def _cede_seconds(self) -> float:
         return 2 * self._settings.graceful_fence_timeout_seconds
 
-    async def _ask_peers(self, peers: Sequence[HostPort]) -> None:
-        """Have the other reachable standbys stand back, so that the lock comes to us."""
+    async def _request_peers_to_cede(self, peers: Sequence[HostPort]) -> None:
+        """Ask the other standbys' controllers to cede, so that none of them wins the lock."""
         if not peers:
             return
-        tasks = [asyncio.create_task(self._cede(peer, self._cede_seconds)) for peer in peers]
+        tasks = [asyncio.create_task(self._request_cede(one, self._cede_seconds)) for one in peers]
         try:
             await asyncio.wait(tasks, timeout=PEER_PATIENCE_SECONDS)
         finally:
-            # Also where we are given up: a peer must not hear this after it was let go.
+            # A peer that got this request after its release would stay out of the election.
             for task in tasks:
                 task.cancel()
             outcomes = await asyncio.gather(*tasks, return_exceptions=True)
@@ -295,28 +294,29 @@ class HandOver:
             if isinstance(outcome, BaseException):
                 log.warning("handover.peer.silent", peer=str(peer), reason=repr(outcome))
 
-    async def _release(self, asked: Sequence[HostPort]) -> None:
-        async def one(address: HostPort) -> None:
+    async def _release(self, controllers: Sequence[HostPort]) -> None:
+        async def release(address: HostPort) -> None:
             try:
                 async with asyncio.timeout(RELEASE_SECONDS):
-                    await self._cede(address, 0.0)
+                    await self._request_cede(address, 0.0)
             except (ServiceError, TimeoutError) as failure:
-                # It comes back by itself when its pause ends; the outcome stands.
+                # That controller joins the election again when the time that it ceded for is over.
                 log.warning("handover.release.failed", peer=str(address), reason=repr(failure))
 
-        await asyncio.gather(*(one(address) for address in asked))
+        await asyncio.gather(*(release(address) for address in controllers))
 
-    async def _cede(self, address: HostPort, seconds: float) -> None:
+    async def _request_cede(self, address: HostPort, seconds: float) -> None:
+        """Ask the controller at ``address`` to cede for ``seconds``; 0 releases it."""
         ready = self._around.take_ready(address)
         try:
-            await self._ask_to_cede(address, seconds, over=ready)
+            await self._send_cede(address, seconds, over=ready)
         except ServiceUnreachable as failure:
             if ready is None or not isinstance(failure.__cause__, ConnectionLost):
                 raise
-            # What was ready may have been lost without a sign; to cede may be asked twice.
-            await self._ask_to_cede(address, seconds)
+            # The spare connection was broken; a second request does no harm if the first arrived.
+            await self._send_cede(address, seconds)
 
-    async def _ask_to_cede(
+    async def _send_cede(
         self, address: HostPort, seconds: float, *, over: Connection | None = None
     ) -> None:
         deadline = self._cede_seconds if seconds > 0 else PEER_PATIENCE_SECONDS
@@ -330,14 +330,14 @@ class HandOver:
 
     async def _wait_for_attempt(self, before: AttemptNumber) -> AttemptRecord:
         while True:
-            winner = await self._third_with_lock()
+            winner = await self._find_third_lock_holder()
             last = self._attempts.last
             if last is not None and last.number > before:
                 return last
-            reason = self._situation().unfit
+            reason = self._situation().obstacle
             if reason is not None:
                 raise ServiceFailed(f"our NameNode became unhealthy meanwhile: {reason}")
-            if self._overruled or winner:
+            if self._yielded or winner:
                 what = (
                     f"{winner} took the lock meanwhile"
                     if winner
@@ -347,21 +347,21 @@ class HandOver:
                     f"{what}, as another hand-over asks for it; see who becomes active with: "
                     f"nnha status"
                 )
-            await self._attempts.changed()
+            await self._attempts.wait_for_change()
 
-    async def _third_with_lock(self) -> str:
-        """Return the lock's holder, by ZooKeeper itself, if it is neither ours nor the ceding."""
-        bystanders = ("", self._settings.own.namenode, self._active)
-        if self._situation().lock_holder in bystanders:
+    async def _find_third_lock_holder(self) -> str:
+        """Return the lock's holder if it is neither ours nor the ceding NameNode; else empty."""
+        expected = ("", self._settings.own.namenode, self._ceding_namenode)
+        if self._situation().lock_holder in expected:
             return ""
         try:
-            # What the notices say may be older than this hand-over.
+            # The notices may be older than this hand-over: read the lock itself.
             active = await self._read_active()
         except (ZooKeeperUnavailable, ZooKeeperRefused, BadBreadcrumb):
             return ""
-        return "" if active is None or active.namenode in bystanders else active.namenode
+        return "" if active is None or active.namenode in expected else active.namenode
 
 
-def _judge(record: AttemptRecord) -> None:
+def _raise_if_failed(record: AttemptRecord) -> None:
     if not record.succeeded:
         raise ServiceFailed(record.text)

@@ -1,4 +1,4 @@
-"""Registers a controller for the others, and asks one of them to take over in a drain."""
+"""Publishes our controller's member znode, and asks a peer's controller to take over from us."""
 
 import asyncio
 import os
@@ -21,17 +21,17 @@ CONNECT_SECONDS = 2.0
 
 
 class NoticeBoard(Protocol):
-    """The notices in ZooKeeper as a controller uses them; ``ha.notices.board`` is the real one."""
+    """Publishes a member and watches the notices in ZooKeeper; see ``ha.notices.board``."""
 
     def publish(self, member: Member) -> None:
-        """Show this of our controller from now on."""
+        """Write this member, now and again in each new session."""
 
     async def run(self) -> None:
         """Work until cancelled."""
 
 
 OpenBoard = Callable[[Callable[[Notices], None]], NoticeBoard]
-"""Builds the board, given the function to call with the notices."""
+"""Builds the board; its argument is called with the notices whenever they change."""
 
 
 class Membership:
@@ -52,22 +52,22 @@ class Membership:
         self._host = socket.gethostname()
         self._draining: asyncio.Task[None] | None = None
 
-    def standing(self) -> Standing:
-        """Return our standing before anything is known; without a board, nothing ever will be."""
+    def initial_standing(self) -> Standing:
+        """Return our standing at the start; without a board, that of empty notices."""
         own, rank = self._settings.own.namenode, self._settings.rank
         if self._board is None:
             return Standing(namenode=own, rank=rank)
         return Standing(namenode=own, rank=rank, notices=None, no_ready_peer_since=None)
 
     async def run(self) -> None:
-        """Watch the notices and show ourselves, until cancelled."""
+        """Watch the notices and publish our member, until cancelled."""
         if self._board is not None:
             await self._board.run()
 
-    def show(
+    def publish(
         self, candidacy: Candidacy, health: Health, port: int, *, lock_of_earlier_process: bool
     ) -> None:
-        """Show this state; ``port`` is the one that our RPC server got."""
+        """Publish our state; ``port`` is our RPC server's, 0 before it listens."""
         if self._board is None or port == 0:
             return
         own, standing, last = self._settings.own, candidacy.standing, candidacy.last_drain
@@ -99,25 +99,25 @@ class Membership:
             )
         )
 
-    def drain(self, zkfc: str, tell: Callable[[str], None]) -> None:
-        """Ask that controller to take over from us; call back with why not, or an empty text."""
-        self._draining = asyncio.create_task(self._drain(zkfc, tell), name="drain")
+    def start_drain(self, zkfc: str, report: Callable[[str], None]) -> None:
+        """Hand over to this controller in the background; ``report`` gets the failure, or ''."""
+        self._draining = asyncio.create_task(self._drain(zkfc, report), name="drain")
 
     def stop(self) -> None:
-        """Give up what is under way."""
+        """Cancel a hand-over that is under way."""
         if self._draining is not None:
             self._draining.cancel()
 
-    async def _drain(self, zkfc: str, tell: Callable[[str], None]) -> None:
+    async def _drain(self, zkfc: str, report: Callable[[str], None]) -> None:
         failure = "it was given up"
         try:
             because = f"{self._settings.own.namenode} is drained"
             failure = await self.hand_over_to(zkfc, because=because)
         finally:
-            tell(failure)
+            report(failure)
 
     async def hand_over_to(self, zkfc: str, *, because: str) -> str:
-        """Ask that controller to take over from us; return why not, or an empty text."""
+        """Ask the controller at ``zkfc`` for gracefulFailover; return why it failed, or nothing."""
         settings = self._settings
         seconds = (
             2 * settings.graceful_fence_timeout_seconds

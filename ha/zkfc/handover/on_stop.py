@@ -1,9 +1,8 @@
-"""What a controller that is to stop does with an active NameNode: hand over first.
+"""Hands over from an active NameNode before its controller stops.
 
-Hadoop's leaves the lock to expire, and its peer takes over when the session timeout is over.  Ours
-has the role moved by the successor's own graceful fail-over while it still can help.  Where that
-must not be, in a pause, without a fit peer, or with ``nnha.zkfc.stop.hand-over`` off, the NameNode
-stays active; in a pause no peer takes the lock until this controller is started again.
+A stopped controller of Hadoop leaves its lock until the session times out.  Ours asks a peer's
+controller for gracefulFailover and serves it until that ends.  The NameNode stays active in a
+pause, without a fit peer, or with ``nnha.zkfc.stop.hand-over`` off.
 
 See docs/reference/zkfc.md#stopping.
 """
@@ -23,7 +22,7 @@ log = structlog.get_logger()
 
 
 class HandOverTo(Protocol):
-    """Asks the controller at this address to take over; answers why it did not, or nothing."""
+    """Asks the controller at ``zkfc`` to take over; returns why it did not, or an empty text."""
 
     def __call__(self, zkfc: str, *, because: str) -> Awaitable[str]:
         """See the class."""
@@ -32,11 +31,11 @@ class HandOverTo(Protocol):
 async def hand_over_first(
     settings: ZkfcSettings, candidacy: Candidacy, hand_over_to: HandOverTo
 ) -> None:
-    """Hand over if we are active and somebody is fit; within the limit, and never raising."""
+    """Hand over to the fittest peer if we are active, within the limit of a stop; never raise."""
     own, seconds = settings.own.namenode, settings.stop_timeout_seconds
     if candidacy.believed is not ServiceState.ACTIVE:
         return
-    reason = _against(settings, candidacy)
+    reason = _obstacle(settings, candidacy)
     to = successor(candidacy.standing)
     if reason or to is None:
         reason = reason or "no other NameNode is fit to take over"
@@ -54,7 +53,7 @@ async def hand_over_first(
         log.info("zkfc.stop.handed_over", namenode=own, to=to.namenode)
 
 
-def _against(settings: ZkfcSettings, candidacy: Candidacy) -> str:
+def _obstacle(settings: ZkfcSettings, candidacy: Candidacy) -> str:
     if not settings.hand_over_on_stop:
         return "nnha.zkfc.stop.hand-over is off"
     notices = candidacy.standing.notices

@@ -23,12 +23,12 @@ from ha.health.core import Answered, Health, HealthState, ProbeOutcome
 from ha.notices import model
 from ha.notices.model import Pause, encode_member, encode_pause
 from ha.zkfc.candidacy.failback import seconds_left
-from ha.zkfc.candidacy.flapping import too_many
+from ha.zkfc.candidacy.flapping import is_flapping
 from ha.zkfc.candidacy.state import Candidacy
 from ha.zkfc.pages import metrics
 from ha.zkfc.record.attempts import Attempts
 from ha.zkfc.record.cause import why_abandoned
-from ha.zkfc.record.takeover_record import Asked, AttemptRecord
+from ha.zkfc.record.takeover_record import AttemptRecord, HandOverRequest
 from ha.zkfc.settings.settings import ZkfcSettings
 from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
 
@@ -57,8 +57,8 @@ class ControllerMonitor:
         self._attempts = attempts
         self.write_down: WriteDown = lambda _record: None
         self._around = around
-        self.asked: Callable[[], Asked | None] = lambda: None
-        """Return the hand-over to us that is under way."""
+        self.hand_over_request: Callable[[], HandOverRequest | None] = lambda: None
+        """Returns the request of the hand-over to us that is under way."""
         self._node = f"{own.nameservice}.{own.namenode}"
         self._detected_at: float | None = None
         self._held_as_active = False
@@ -195,7 +195,7 @@ class ControllerMonitor:
             fenced=self._fenced,
             duration_seconds=round(_now() - self._attempt_began, 6),
             finished_at=self._around.now().isoformat(timespec="milliseconds"),
-            asked=self.asked(),
+            asked=self.hand_over_request(),
             previous=self._previous,
             unreadable=self._unreadable,
             seen_ended=self._seen_ended,
@@ -354,7 +354,7 @@ def standing_page(candidacy: Candidacy, *, now: float, wall: datetime) -> Mappin
         "nofailover": standing.rank.nofailover,
         "priority": standing.rank.priority,
         "fail_back_in_seconds": seconds_left(candidacy.fail_back, standing, now),
-        "flapping": too_many(candidacy.flapping, now),
+        "flapping": is_flapping(candidacy.flapping, now),
         "members": [json.loads(encode_member(member)) for member in members],
     }
 

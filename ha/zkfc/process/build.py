@@ -14,7 +14,7 @@ from ha.health.core import ProbeOutcome
 from ha.health.monitor import HealthMonitor, Listener
 from ha.health.pid_file import PidFile
 from ha.zkfc.candidacy.eligibility import Standing
-from ha.zkfc.candidacy.failover_obstacle import removal_obstacle
+from ha.zkfc.candidacy.failover_obstacle import lock_removal_obstacle
 from ha.zkfc.candidacy.flapping import Flapping
 from ha.zkfc.candidacy.state import Candidacy
 from ha.zkfc.settings.settings import ZkfcSettings
@@ -47,7 +47,7 @@ class _ElectorAccess:
         election = self._elector.state
         if election.role is not Role.STANDBY or election.link is not Link.CONNECTED:
             return "our elector does not stand by, connected to ZooKeeper"
-        return removal_obstacle(self._candidacy(), asyncio.get_running_loop().time())
+        return lock_removal_obstacle(self._candidacy(), asyncio.get_running_loop().time())
 
     async def read_lock(self) -> tuple[bytes, ZnodeFacts] | None:
         """Return the lock's bytes and facts; None where there is none, or it is not known."""
@@ -78,7 +78,7 @@ def new_witness(
     )
 
 
-def first_candidacy(settings: ZkfcSettings, standing: Standing) -> Candidacy:
+def initial_candidacy(settings: ZkfcSettings, standing: Standing) -> Candidacy:
     """Return the candidacy before anything is known."""
     return Candidacy(
         back_off=settings.back_off,

@@ -251,7 +251,7 @@ async def _serve(
     contact = ZooKeeperWait(zookeeper, node)
     spares = SpareConnections(
         SpareConnection(lambda: own.service, HA_SERVICE_PROTOCOL),
-        SpareConnection(lambda: controller.hand_over.likely_holder(), ZKFC_PROTOCOL),
+        SpareConnection(lambda: controller.hand_over.likely_lock_holder(), ZKFC_PROTOCOL),
     )
     controller = Controller(
         settings,
@@ -329,7 +329,7 @@ def status_page(controller: Controller, *, waiting: str = "") -> Mapping[str, ob
         controller.candidacy,
         controller.elector.keeper,
         off_because=waiting or controller.absence.told(),
-        handing_over_from=controller.hand_over.active,
+        handing_over_from=controller.hand_over.ceding_namenode,
         witness=controller.witness.told,
     )
     return {**page, "zookeeper": "connecting"} if waiting else page

@@ -22,7 +22,7 @@ from ha.service.ha_service import zkfc_protocol
 from ha.service.model import ServiceState, ServiceStatus
 from ha.zkfc.candidacy import model
 from ha.zkfc.candidacy.core import step
-from ha.zkfc.candidacy.failover_obstacle import trouble_of, unfit_of
+from ha.zkfc.candidacy.failover_obstacle import failover_obstacle, hand_over_obstacle
 from ha.zkfc.candidacy.state import Candidacy
 from ha.zkfc.guard.duties import Duties
 from ha.zkfc.handover.cede import Ceding
@@ -30,12 +30,12 @@ from ha.zkfc.handover.graceful_failover import HandOver, Situation
 from ha.zkfc.handover.membership import Membership, OpenBoard
 from ha.zkfc.handover.on_stop import hand_over_first
 from ha.zkfc.pages.observer import ControllerMonitor
-from ha.zkfc.process.build import StepListener, first_candidacy, new_monitor, new_witness
+from ha.zkfc.process.build import StepListener, initial_candidacy, new_monitor, new_witness
 from ha.zkfc.process.server import ZkfcFace
 from ha.zkfc.process.zookeeper_absence import Absence
 from ha.zkfc.record.attempts import Attempts
 from ha.zkfc.record.history import History
-from ha.zkfc.record.takeover_record import Asked
+from ha.zkfc.record.takeover_record import HandOverRequest
 from ha.zkfc.record.thread_dump import ThreadDump
 from ha.zkfc.settings.settings import ZkfcSettings
 from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
@@ -77,7 +77,7 @@ class Controller:
         self.observer.write_down = self.history.add
         seen = None if board is None else board(self._notices_seen)
         self._membership = Membership(settings, seen, version, around)
-        self._candidacy = first_candidacy(settings, self._membership.standing())
+        self._candidacy = initial_candidacy(settings, self._membership.initial_standing())
         beat = self.duties.heartbeat_for
         self.monitor = new_monitor(
             settings, self, measure=self.observer.probed, heartbeat=beat("probes"), around=around
@@ -94,10 +94,10 @@ class Controller:
         self.witness = new_witness(
             settings, self.elector, lambda: self._candidacy, self.observer.removing, around
         )
-        self._standing_back = Ceding(settings, self._takeover, self.elector, self._decide)
+        self._ceding = Ceding(settings, self._takeover, self.elector, self._decide)
         self.hand_over = self._new_hand_over()
-        self.observer.asked = lambda: self.hand_over.asked
-        face = ZkfcFace(settings, cede=self.cede, hand_over=self._take_over_as_asked)
+        self.observer.hand_over_request = lambda: self.hand_over.request
+        face = ZkfcFace(settings, cede=self.cede, hand_over=self._make_active)
         self._server = around.serve([zkfc_protocol(face)])
         self._superseded = SupersededProcess(
             settings,
@@ -124,8 +124,8 @@ class Controller:
             self.attempts,
             read_active=self._read_active,
             situation=self._situation,
-            come_back=self._standing_back.come_back,
-            fell_through=self.history.add,
+            end_cede=self._ceding.end_cede,
+            record_failure=self.history.add,
             around=self._around,
         )
 
@@ -201,7 +201,7 @@ class Controller:
             for under_way in (self._recheck, self._taking_back):
                 if under_way is not None:
                     under_way.cancel()
-            parts = (self._standing_back, self._membership, self.absence, self.thread_dump)
+            parts = (self._ceding, self._membership, self.absence, self.thread_dump)
             for part in (*parts, self._superseded):
                 part.stop()
             await self.hand_over.stop()
@@ -213,11 +213,11 @@ class Controller:
         """See ``on_stop``; the controller must still be running."""
         await hand_over_first(self._settings, self._candidacy, self._membership.hand_over_to)
 
-    async def cede(self, seconds: float, asker: bytes = b"") -> None:
+    async def cede(self, seconds: float, client_id: bytes = b"") -> None:
         """Stand back (``Ceding``); raise ServiceFailed if a hand-over waits for the lock."""
         if seconds > 0:
-            self.hand_over.give_way(has_lock=self._has_lock)
-        await self._standing_back.cede(seconds, asker)
+            self.hand_over.yield_to_cede_request(has_lock=self._has_lock)
+        await self._ceding.cede(seconds, client_id)
 
     def _notices_seen(self, notices: Notices) -> None:
         self._decide(model.NoticesSeen(notices))
@@ -226,20 +226,20 @@ class Controller:
     def _situation(self) -> Situation:
         notices = self._candidacy.standing.notices
         return Situation(
-            unfit=unfit_of(self.monitor.state, self._candidacy),
+            obstacle=hand_over_obstacle(self.monitor.state, self._candidacy),
             serving=self.elector.state.role is Role.ACTIVE,
-            changing=self._candidacy.in_transition,
+            in_transition=self._candidacy.in_transition,
             lock_holder="" if notices is None else notices.lock_holder or "",
         )
 
     def _zookeeper_stays_away(self) -> None:
         if self.believed is ServiceState.ACTIVE:
-            self._standing_back.step_down()
+            self._ceding.step_down()
 
     def trouble(self) -> str | None:
         """Return why this controller could not fail over right now; None when it could."""
         seen = self.monitor.state, self.elector.state, self._candidacy
-        return trouble_of(*seen, self.absence.told())
+        return failover_obstacle(*seen, self.absence.told())
 
     # -- called by the health monitor --------------------------------------------------------
 
@@ -297,15 +297,15 @@ class Controller:
         if isinstance(event, BreadcrumbRead) and event.attempt == after.attempt:
             # In a hand-over the former active deletes its breadcrumb when it was active and has
             # confirmed that it is standby.  Without one, it is unknown why there is none.
-            by_hand = self.hand_over.asked is not None
+            by_hand = self.hand_over.request is not None
             self._predecessor_gone = by_hand and event.breadcrumb is None
-            self.observer.breadcrumb_read(event.breadcrumb, self.hand_over.active)
+            self.observer.breadcrumb_read(event.breadcrumb, self.hand_over.ceding_namenode)
         if isinstance(event, LockSeen) and self.lock_of_earlier_process:
             self.elector.stand_by_again()
         if isinstance(event, LockSeen) and event.ours:
             self._own_lock_seen(event.made)
         if before.role is not after.role:
-            planned = self.hand_over.asked is not None
+            planned = self.hand_over.request is not None
             self._decide(model.ElectionMoved(before, after, planned))
             if before.role is Role.TAKING_OVER:
                 self.monitor.probe_now()
@@ -355,7 +355,7 @@ class Controller:
                         self._recheck.cancel()
                     self._recheck = loop.call_later(seconds, self._decide, model.RecheckDue())
                 case model.HandOverTo(zkfc=zkfc):
-                    self._membership.drain(
+                    self._membership.start_drain(
                         zkfc, lambda failure: self._decide(model.DrainTried(failure))
                     )
                 case model.TakeBack(because=because):
@@ -364,19 +364,21 @@ class Controller:
 
     def _show(self) -> None:
         health, waits = self.monitor.state.health, self.lock_of_earlier_process
-        self._membership.show(self._candidacy, health, self.port, lock_of_earlier_process=waits)
+        self._membership.publish(self._candidacy, health, self.port, lock_of_earlier_process=waits)
 
-    async def _take_over_as_asked(self, asked: Asked) -> None:
+    async def _make_active(self, request: HandOverRequest) -> None:
         self._decide(model.HandOverBegun())
         try:
-            await self.hand_over.to_us(asked)
+            await self.hand_over.make_active(request)
         finally:
             self._decide(model.HandOverEnded())
 
     async def _take_back(self, because: str) -> None:
-        asked = Asked(self._settings.user, self._settings.own.zkfc.host, because, by_itself=True)
+        host = self._settings.own.zkfc.host
         try:
-            await self._take_over_as_asked(asked)
+            await self._make_active(
+                HandOverRequest(self._settings.user, host, because, by_itself=True)
+            )
         except ServiceError as failure:
             log.warning("zkfc.failback.failed", because=because, reason=str(failure))
 

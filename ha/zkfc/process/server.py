@@ -13,7 +13,7 @@ from ha.rpc.protocol import Call
 from ha.security.lists.access_list import GroupsOf, groups_here
 from ha.service.errors import AccessDenied, ServiceFailed
 from ha.zkfc.pages.metrics import LIMITS_MET
-from ha.zkfc.record.takeover_record import Asked
+from ha.zkfc.record.takeover_record import HandOverRequest
 from ha.zkfc.settings.settings import ZkfcSettings
 
 log = structlog.get_logger()
@@ -32,7 +32,7 @@ class ZkfcFace:
         settings: ZkfcSettings,
         *,
         cede: Callable[[float, bytes], Awaitable[None]],
-        hand_over: Callable[[Asked], Awaitable[None]],
+        hand_over: Callable[[HandOverRequest], Awaitable[None]],
         groups_of: GroupsOf = groups_here,
     ) -> None:
         self._settings = settings
@@ -66,7 +66,7 @@ class ZkfcFace:
         self._require_rarity(call, "gracefulFailover")
         reason = call.context[:MAX_REASON_CHARACTERS]
         log.info("zkfc.handover.asked", user=call.user, host=call.host, reason=reason)
-        await self._hand_over(Asked(call.user, call.host, reason))
+        await self._hand_over(HandOverRequest(call.user, call.host, reason))
 
     async def _admit(self, call: Call) -> None:
         """Raise AccessDenied unless both lists admit the user, the service's own one first."""

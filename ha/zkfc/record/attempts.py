@@ -1,4 +1,4 @@
-"""The record of takeovers: what a hand-over waits for, and what /status shows."""
+"""The record of the last takeover, for a hand-over that waits for one and for /status."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from ha.zkfc.record.takeover_record import AttemptRecord
 
 
 class Attempts:
-    """Keeps the last record and wakes who waits for a newer one."""
+    """Keeps the last record and wakes the tasks that wait for a newer one."""
 
     def __init__(self) -> None:
         self._last: AttemptRecord | None = None
@@ -24,15 +24,15 @@ class Attempts:
         return AttemptNumber(0) if self._last is None else self._last.number
 
     def add(self, record: AttemptRecord) -> None:
-        """Remember it and wake all who wait."""
+        """Keep this record as the last one, and wake all waiting tasks."""
         self._last = record
         self.wake()
 
     def wake(self) -> None:
-        """Let all who wait look again at what they wait for."""
+        """Make each waiting task check its condition again."""
         self._news.set()
         self._news = asyncio.Event()
 
-    async def changed(self) -> None:
+    async def wait_for_change(self) -> None:
         """Return at the next ``add`` or ``wake``."""
         await self._news.wait()

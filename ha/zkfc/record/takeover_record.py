@@ -1,4 +1,4 @@
-"""What a controller remembers of one takeover."""
+"""The record of one takeover, and the request of a hand-over."""
 
 from ha.elector.model import AttemptNumber
 from ha.notices.model import FailoverKind, FencingAttempt, PhaseDuration
@@ -6,15 +6,14 @@ from ha.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """The operator who asked for a hand-over, the host, and the reason if given."""
+class HandOverRequest:
+    """A request to make our NameNode active: the user, the host, and the reason if given."""
 
     user: str
     host: str
     reason: str = ""
-    """In the words of whoever asked; empty where none were given."""
     by_itself: bool = False
-    """No operator asked: our own controller took the role back."""
+    """True for a fail-back, which our own controller requests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,32 +23,32 @@ class AttemptRecord:
     number: AttemptNumber
     succeeded: bool
     text: str
-    """Empty, or why it failed."""
+    """The failure; empty if it succeeded."""
     fenced: str
-    """What fencing did, or that there was nothing to fence."""
+    """Describes what fencing did, or says that there was nothing to fence."""
     duration_seconds: float
     finished_at: str
-    """ISO 8601, UTC; for people, never compared."""
-    asked: Asked | None = None
-    """None without a request: an automatic failover."""
+    """ISO 8601 in UTC, for display only."""
+    asked: HandOverRequest | None = None
+    """None for an automatic failover."""
     previous: str = ""
-    """The NameNode that was active before, where that is known."""
+    """The NameNode that was active before; empty if unknown."""
     unreadable: bool = False
-    """There is a breadcrumb, and it names no NameNode."""
+    """The breadcrumb could not be decoded."""
     seen_ended: bool = False
     """The former active's own controller saw its process end."""
     witnessed: str = ""
-    """Why we removed the former owner's lock before its session had ended; or empty."""
+    """The reason why our witness removed the former owner's lock; empty if it did not."""
     phases: tuple[PhaseDuration, ...] = ()
     fencing: tuple[FencingAttempt, ...] = ()
 
     @property
     def kind(self) -> FailoverKind:
-        """Automatic, or asked for."""
+        """SWITCHOVER if an operator requested it, else AUTO."""
         by_itself = self.asked is None or self.asked.by_itself
         return FailoverKind.AUTO if by_itself else FailoverKind.SWITCHOVER
 
     @property
     def actor(self) -> str | None:
-        """The operator that asked; None when none did."""
+        """The operator that requested it; None if none did."""
         return None if self.asked is None or self.asked.by_itself else self.asked.user

@@ -66,8 +66,8 @@ class Scene:
     active: ActiveNodeInfo | Exception | None = None
     situation: Situation = field(default_factory=lambda: Situation(None, serving=False))
     attempts: Attempts = field(default_factory=Attempts)
-    came_back: int = 0
-    fell_through: list[AttemptRecord] = field(default_factory=list)
+    ended_cedes: int = 0
+    failures: list[AttemptRecord] = field(default_factory=list)
     ready: RpcConnection | None = None
     new_active_seconds: float = SECONDS
     cede_seconds: float = CEDE_MILLIS / 1000
@@ -84,8 +84,8 @@ class Scene:
             self.attempts,
             read_active=self.read_active,
             situation=lambda: self.situation,
-            come_back=self.come_back,
-            fell_through=self.fell_through.append,
+            end_cede=self.end_cede,
+            record_failure=self.failures.append,
             around=Surroundings(take_ready=lambda _: self.take_ready(), connect=self.connect),
         )
 
@@ -127,8 +127,8 @@ class Scene:
             raise KeyError("a fault of ours")
         return await RpcConnection.open(host, port, **named)
 
-    def come_back(self) -> None:
-        self.came_back += 1
+    def end_cede(self) -> None:
+        self.ended_cedes += 1
 
     def take_ready(self) -> RpcConnection | None:
         ready, self.ready = self.ready, None

@@ -13,7 +13,7 @@ from ha.notices.seen import Notices
 from ha.service.model import ServiceState
 from ha.zkfc.candidacy import model
 from ha.zkfc.candidacy.core import step
-from ha.zkfc.candidacy.failover_obstacle import removal_obstacle
+from ha.zkfc.candidacy.failover_obstacle import lock_removal_obstacle
 from ha.zkfc.candidacy.flapping import Flapping
 from ha.zkfc.candidacy.model import CedeAsked
 from ha.zkfc.candidacy.state import Candidacy
@@ -86,4 +86,4 @@ def test_what_keeps_us_from_another_s_lock(case: str) -> None:
     candidacy = Candidacy(flapping=flapping)
     for event in events:
         candidacy = step(candidacy, event, now=NOW).state
-    assert removal_obstacle(candidacy, NOW) == because
+    assert lock_removal_obstacle(candidacy, NOW) == because

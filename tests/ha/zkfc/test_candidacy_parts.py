@@ -10,9 +10,9 @@ from ha.health.core import Health, HealthSettings, HealthState, Trouble
 from ha.notices.seen import Notices
 from ha.service.model import ServiceState
 from ha.zkfc.candidacy.eligibility import Rank, Standing, successor
-from ha.zkfc.candidacy.failback import FailBack, seconds_left, weigh, why
-from ha.zkfc.candidacy.failover_obstacle import trouble_of, unfit_of
-from ha.zkfc.candidacy.flapping import Flapping, FlapSettings, keep_for
+from ha.zkfc.candidacy.failback import FailBack, describe_cause, seconds_left, update_wait
+from ha.zkfc.candidacy.failover_obstacle import failover_obstacle, hand_over_obstacle
+from ha.zkfc.candidacy.flapping import Flapping, FlapSettings, keep_seconds
 from ha.zkfc.candidacy.state import Active, BackOff, Candidacy, Out, Waiting
 from tests.ha.zkfc.elections import at
 from tests.ha.zkfc.test_standing import DRAIN, DRAINED, NAMESAKE, PEER
@@ -39,7 +39,7 @@ def test_nobody_succeeds_where_nothing_is_known() -> None:
         (replace(PREFERRED, rank=Rank(priority=200)), FailBack(), None),
         (replace(PREFERRED, unready_in_a_row=1), FailBack(), NOW),
         (replace(PREFERRED, unready_in_a_row=2), FailBack(), None),
-        (replace(PREFERRED, asked=1), FailBack(), None),
+        (replace(PREFERRED, hand_overs=1), FailBack(), None),
         (PREFERRED, FailBack(moves=(NOW - 1.0,)), None),
         (PREFERRED, FailBack(moves=(NOW - FLAP.window_seconds,)), NOW),
     ],
@@ -47,20 +47,20 @@ def test_nobody_succeeds_where_nothing_is_known() -> None:
 def test_a_fail_back_counts_only_while_nothing_is_against_it(
     standing: Standing, fail_back: FailBack, since: float | None
 ) -> None:
-    assert weigh(fail_back, standing, FLAP, NOW).since == since
+    assert update_wait(fail_back, standing, FLAP, NOW).since == since
 
 
 def test_no_wait_is_shorter_than_none() -> None:
     assert seconds_left(FailBack(since=NOW - 9.0), PREFERRED, NOW) == 0.0
     assert seconds_left(FailBack(), PREFERRED, NOW) is None
     long_ago = Flapping(settings=FLAP, takeovers=(NOW,), trouble_since=NOW - 900.0)
-    assert keep_for(long_ago, Trouble.SLOW, NOW) == 0.0
+    assert keep_seconds(long_ago, Trouble.SLOW, NOW) == 0.0
 
 
 def test_a_cause_is_told_also_where_the_active_is_not_seen() -> None:
     told = "fail-back: nn1 has priority 200{}, and was fit for 1 s"
-    assert why(PREFERRED) == told.format(", nn2 50")
-    assert why(replace(PREFERRED, notices=None)) == told.format("")
+    assert describe_cause(PREFERRED) == told.format(", nn2 50")
+    assert describe_cause(replace(PREFERRED, notices=None)) == told.format("")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ TROUBLES: dict[str, Trouble_] = {
 @pytest.mark.parametrize("case", TROUBLES)
 def test_the_first_trouble_is_told(case: str) -> None:
     health, elector, candidacy, absence, told = TROUBLES[case]
-    assert trouble_of(health, elector, candidacy, absence) == told
+    assert failover_obstacle(health, elector, candidacy, absence) == told
 
 
 def sees(notices: Notices | None) -> Candidacy:
@@ -135,4 +135,4 @@ def sees(notices: Notices | None) -> Candidacy:
 def test_why_it_cannot_be_the_target_of_a_hand_over(
     health: HealthState, candidacy: Candidacy, told: str | None
 ) -> None:
-    assert unfit_of(health, candidacy) == told
+    assert hand_over_obstacle(health, candidacy) == told

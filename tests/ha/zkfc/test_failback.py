@@ -14,7 +14,7 @@ from ha.notices.seen import FREE, Notices
 from ha.notices.store import read_history
 from ha.zkfc.candidacy.core import step
 from ha.zkfc.candidacy.eligibility import Rank
-from ha.zkfc.candidacy.failback import FailBack, weigh
+from ha.zkfc.candidacy.failback import FailBack, update_wait
 from ha.zkfc.candidacy.flapping import FlapSettings
 from ha.zkfc.candidacy.model import (
     CedeAsked,
@@ -104,7 +104,7 @@ def test_w26_nor_does_the_time_count_then(case: str) -> None:
     """Asked directly: most of it takes a candidate out of the election as well."""
     state, notices = NEVER[case]
     standing = replace(state.standing, notices=notices)
-    assert weigh(FailBack(since=NOW), standing, FlapSettings(), NOW).since is None
+    assert update_wait(FailBack(since=NOW), standing, FlapSettings(), NOW).since is None
 
 
 ILL = HealthChanged(Health.UNHEALTHY, Trouble.ILL, "disk")

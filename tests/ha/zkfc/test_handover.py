@@ -109,7 +109,9 @@ async def test_who_waits_for_the_lock_does_not_stand_back_for_another_hand_over(
         async with one.namenode.busy:  # the cede takes its time
             outcomes = [asyncio.create_task(_to(node)) for node in (two, three)]
             targets = [node.zkfc.hand_over for node in (two, three)]
-            await until(lambda: all(target.active for target in targets), "both are under way")
+            await until(
+                lambda: all(target.ceding_namenode for target in targets), "both are under way"
+            )
             with pytest.raises(ServiceFailed, match="a hand-over to nn2 is under way"):
                 await two.zkfc.cede(60.0)
         async with asyncio.timeout(30):
@@ -186,9 +188,9 @@ async def test_a_hand_over_that_waits_for_its_turn_is_refused_by_a_controller_th
 
     monkeypatch.setattr(hand_over, "_read_active", hangs)
     first = asyncio.create_task(_to(two))
-    await until(lambda: hand_over.asked is not None, "the first under way")
+    await until(lambda: hand_over.request is not None, "the first under way")
     second = asyncio.create_task(_to(two))
-    await until(lambda: two.zkfc.candidacy.standing.asked == 2, "the second waits")
+    await until(lambda: two.zkfc.candidacy.standing.hand_overs == 2, "the second waits")
     await hand_over.stop()
     with pytest.raises(ServiceFailed, match="its zkfc is being stopped"):
         await second

@@ -13,14 +13,14 @@ from ha.service.errors import ServiceError, ServiceFailed
 from ha.service.model import ServiceState
 from ha.zkfc.handover import graceful_failover
 from ha.zkfc.handover.graceful_failover import Situation
-from ha.zkfc.record.takeover_record import Asked
+from ha.zkfc.record.takeover_record import HandOverRequest
 from tests import awaits
 from tests.awaits import Cuts, Fault
 from tests.ha.zkfc.handover_scene import CEDE_MILLIS, SECONDS, Peer, Scene, scene
 from tests.ha.zkfc.toy_namenode import HOST
 from tests.ha.zkfc.zkfc_world import until
 
-ASKED = Asked("alice", "h1", "a test")
+ASKED = HandOverRequest("alice", "h1", "a test")
 LETTING_GO = {"HandOver._release"}
 KEPT = frozenset({"socket:", "RpcServer", "_Session", "ha.rpc", "_asyncio."})
 """The other ends of connections, in this process, end a little later."""
@@ -28,10 +28,10 @@ KEPT = frozenset({"socket:", "RpcServer", "_Session", "ha.rpc", "_asyncio."})
 
 async def test_the_others_stand_back_the_active_cedes_and_all_are_let_go() -> None:
     async with scene() as made:
-        await made.hand_over.to_us(ASKED)
+        await made.hand_over.make_active(ASKED)
         assert made.all_asked == [[CEDE_MILLIS, 0], [CEDE_MILLIS, 0]]
-        assert (made.came_back, made.fell_through) == (1, [])
-        assert (made.hand_over.asked, made.hand_over.active) == (None, "")
+        assert (made.ended_cedes, made.failures) == (1, [])
+        assert (made.hand_over.request, made.hand_over.ceding_namenode) == (None, "")
 
 
 Change = Callable[[Scene], None]
@@ -87,7 +87,7 @@ FAILS: dict[str, tuple[Change, str, bool]] = {
     ),
     "a third takes the lock": (waits_then(third), "nn3 took the lock meanwhile", True),
     "another hand-over is asked for": (
-        waits_then(lambda made: made.hand_over.give_way(has_lock=True)),
+        waits_then(lambda made: made.hand_over.yield_to_cede_request(has_lock=True)),
         "this controller was asked to cede meanwhile", True,
     ),
 }  # fmt: skip
@@ -100,19 +100,19 @@ async def test_a_hand_over_that_fails_says_why_is_recorded_and_lets_all_go(how: 
         made.tried("an earlier one")
         prepare(made)
         with pytest.raises(ServiceFailed, match=why) as failed:
-            await made.hand_over.to_us(ASKED)
+            await made.hand_over.make_active(ASKED)
         assert made.all_asked == [[CEDE_MILLIS, 0] if begun else []] * 2
-        recorded = [(one.asked, one.previous, one.text) for one in made.fell_through]
+        recorded = [(one.asked, one.previous, one.text) for one in made.failures]
         expected = (ASKED, "nn1" if begun else "", str(failed.value))
         assert recorded == ([] if how == "our takeover fails" else [expected])
-        assert made.hand_over.asked is None
+        assert made.hand_over.request is None
 
 
 async def test_a_lock_of_which_zookeeper_does_not_say_whose_it_is_is_waited_for() -> None:
     """The notices name a third; they may be older than this hand-over."""
     async with scene() as made:
         waits_then(lambda made: third(made, error=ZooKeeperUnavailable("gone")))(made)
-        await made.hand_over.to_us(ASKED)
+        await made.hand_over.make_active(ASKED)
 
 
 @pytest.mark.parametrize(
@@ -133,14 +133,14 @@ async def test_who_holds_the_lock_asks_its_namenode(state: ServiceState | None, 
             made.namenode.state = state
         if why:
             with pytest.raises(ServiceFailed, match=why):
-                await made.hand_over.to_us(ASKED)
+                await made.hand_over.make_active(ASKED)
         else:
-            await made.hand_over.to_us(ASKED)
-        assert len(made.fell_through) == bool(why)
+            await made.hand_over.make_active(ASKED)
+        assert len(made.failures) == bool(why)
         assert made.all_asked == [[], []]
-        made.situation = replace(made.situation, changing=True)
+        made.situation = replace(made.situation, in_transition=True)
         with pytest.raises(ServiceFailed, match="just being made standby"):
-            await made.hand_over.to_us(ASKED)
+            await made.hand_over.make_active(ASKED)
 
 
 @pytest.mark.parametrize("failure", ["", "fencing failed"])
@@ -148,8 +148,8 @@ async def test_a_takeover_that_is_under_way_is_waited_for(failure: str) -> None:
     async with scene() as made:
         made.tried("an earlier one")
         made.active = made.ours()
-        asking = asyncio.create_task(made.hand_over.to_us(ASKED))
-        await until(lambda: made.hand_over.asked == ASKED, "it is under way")
+        asking = asyncio.create_task(made.hand_over.make_active(ASKED))
+        await until(lambda: made.hand_over.request == ASKED, "it is under way")
         made.attempts.wake()
         await asyncio.sleep(0)
         made.tried(failure)
@@ -166,8 +166,8 @@ async def test_a_hand_over_that_takes_too_long_is_given_up_and_recorded() -> Non
         made.begin()
         made.holder.does = lambda: None
         with pytest.raises(ServiceFailed, match=r"no opportunity to become active within 0\.3 s"):
-            await made.hand_over.to_us(ASKED)
-        assert [one.text.partition(":")[0] for one in made.fell_through] == ["given up"]
+            await made.hand_over.make_active(ASKED)
+        assert [one.text.partition(":")[0] for one in made.failures] == ["given up"]
         assert made.all_asked == [[CEDE_MILLIS, 0], [CEDE_MILLIS, 0]]
 
 
@@ -182,7 +182,7 @@ async def test_a_ready_connection_that_is_lost_is_made_good_by_another() -> None
         made.ready = await ready_to(made.other)
         assert made.other.server is not None
         made.other.server.abort_connections()
-        await made.hand_over.to_us(ASKED)
+        await made.hand_over.make_active(ASKED)
         assert made.all_asked == [[CEDE_MILLIS, 0], [CEDE_MILLIS, 0]]
 
 
@@ -205,7 +205,7 @@ async def test_who_was_asked_to_cede_and_does_not_answer_is_not_asked_again(read
         else:
             made.holder.does = server.abort_connections
         with pytest.raises(ServiceFailed, match="did not cede"):
-            await made.hand_over.to_us(ASKED)
+            await made.hand_over.make_active(ASKED)
         assert [millis > 0 for millis in made.holder.asked] == [True, False]
 
 
@@ -215,7 +215,7 @@ async def test_a_silent_one_is_not_waited_for_for_ever(monkeypatch: pytest.Monke
     async with scene() as made:
         made.cede_seconds, made.other.silent = 600, True
         made.begin()
-        await made.hand_over.to_us(ASKED)
+        await made.hand_over.make_active(ASKED)
         assert made.all_asked == [[600_000, 0], [600_000, 0]]
         assert not awaits.tasks_left() & LETTING_GO
 
@@ -226,7 +226,7 @@ async def test_a_stop_waits_until_those_are_let_go_for_whom_none_waits_any_more(
     monkeypatch.setattr(graceful_failover, "RELEASE_SECONDS", 0.5)
     async with scene() as made:
         made.holder.does = lambda: None
-        asking = asyncio.create_task(made.hand_over.to_us(ASKED))
+        asking = asyncio.create_task(made.hand_over.make_active(ASKED))
         await until(lambda: made.holder.asked, "it is under way")
         made.other.silent = True
         asking.cancel()
@@ -248,8 +248,8 @@ async def test_a_fault_of_ours_is_no_reason_to_go_on(where: str) -> None:
         else:
             waits_then(lambda made: third(made, error=KeyError("a fault of ours")))(made)
         with pytest.raises(KeyError):
-            await made.hand_over.to_us(ASKED)
-        assert made.fell_through == []
+            await made.hand_over.make_active(ASKED)
+        assert made.failures == []
 
 
 async def test_a_request_to_cede_that_comes_while_the_lock_is_looked_at_is_seen() -> None:
@@ -257,25 +257,25 @@ async def test_a_request_to_cede_that_comes_while_the_lock_is_looked_at_is_seen(
 
         def cede() -> None:
             made.situation = replace(made.situation, lock_holder="nn3")
-            made.at_read = lambda: made.hand_over.give_way(has_lock=True)
+            made.at_read = lambda: made.hand_over.yield_to_cede_request(has_lock=True)
             made.attempts.wake()
 
         made.holder.does = cede
         with pytest.raises(ServiceFailed, match="asked to cede meanwhile"):
-            await made.hand_over.to_us(ASKED)
+            await made.hand_over.make_active(ASKED)
 
 
 async def test_a_stop_gives_up_what_is_under_way_and_waits_until_all_are_let_go() -> None:
     async with scene() as made:
         made.holder.does = lambda: None
-        asking = asyncio.create_task(made.hand_over.to_us(ASKED))
+        asking = asyncio.create_task(made.hand_over.make_active(ASKED))
         await until(lambda: made.holder.asked, "it is under way")
         await made.hand_over.stop()
         assert made.all_asked == [[CEDE_MILLIS, 0], [CEDE_MILLIS, 0]]
         assert asking.cancelled()
-        assert [one.text.partition(":")[0] for one in made.fell_through] == ["given up"]
+        assert [one.text.partition(":")[0] for one in made.failures] == ["given up"]
         with pytest.raises(ServiceFailed, match="its zkfc is being stopped"):
-            await made.hand_over.to_us(ASKED)
+            await made.hand_over.make_active(ASKED)
 
 
 @pytest.mark.parametrize("fault", [Fault.CANCEL, Fault.FAIL, Fault.BREAK])
@@ -290,15 +290,15 @@ async def test_a_hand_over_that_is_cut_short_lets_all_go(fault: Fault, *, held: 
         async def life() -> None:
             for peer in (made.holder, made.other):
                 peer.asked.clear()
-            await made.hand_over.to_us(ASKED)
+            await made.hand_over.make_active(ASKED)
 
         async def after(_: int) -> None:
             await until(lambda: not LETTING_GO & awaits.tasks_left(), "all are let go")
             for asked in made.all_asked:
                 assert not asked or asked[-1] == 0, made.all_asked
-            assert made.hand_over.asked is None
-            assert not made.fell_through or fault is not Fault.BREAK
-            made.fell_through.clear()
+            assert made.hand_over.request is None
+            assert not made.failures or fault is not Fault.BREAK
+            made.failures.clear()
 
         fails = () if fault is Fault.BREAK else ("test_", "HandOver._cede")
         cuts = Cuts(life, fault, typed=(ServiceError, ConnectionError), fails=fails, kept=KEPT)

@@ -31,7 +31,7 @@ from ha.zkfc.record.cause import (
     why_abandoned,
 )
 from ha.zkfc.record.history import MAX_WAITING, History
-from ha.zkfc.record.takeover_record import Asked, AttemptRecord
+from ha.zkfc.record.takeover_record import AttemptRecord, HandOverRequest
 from ha.zkfc.settings.settings import FencingPlan, ZkfcSettings
 from tests import local_services
 from tests.ha.zkfc.zkfc_world import DEADLINE_SECONDS, World, Worlds, until, world
@@ -58,14 +58,14 @@ def a_member(*, in_election: bool, out_because: str = "") -> Member:
 
 HAS_A_NEW_ONE = "the lock was gone: the session of nn1 ended, and its zkfc has a new one"
 CAUSES: list[tuple[AttemptRecord, Member | None, str]] = [
-    (an_attempt(asked=Asked("ann", "10.0.0.1")), None, "asked for by ann from 10.0.0.1"),
+    (an_attempt(asked=HandOverRequest("ann", "10.0.0.1")), None, "asked for by ann from 10.0.0.1"),
     (
-        an_attempt(asked=Asked("ann", "10.0.0.1", "new disk")),
+        an_attempt(asked=HandOverRequest("ann", "10.0.0.1", "new disk")),
         None,
         "asked for by ann from 10.0.0.1: new disk",
     ),
     (
-        an_attempt(asked=Asked("zkfc", "h", "it ranks first", by_itself=True)),
+        an_attempt(asked=HandOverRequest("zkfc", "h", "it ranks first", by_itself=True)),
         None,
         "it ranks first",
     ),
@@ -375,7 +375,7 @@ KINDS: dict[str, tuple[dict[str, object], str | None, FailoverKind]] = {
         {"witnessed": "nn2 is silent"}, "nn1", FailoverKind.REJOINED,
     ),
     "it failed": ({"succeeded": False}, "", FailoverKind.AUTO),
-    "an operator asked": ({"asked": Asked("ann", "ops1")}, "", FailoverKind.SWITCHOVER),
+    "an operator asked": ({"asked": HandOverRequest("ann", "ops1")}, "", FailoverKind.SWITCHOVER),
 }  # fmt: skip
 
 

@@ -30,16 +30,18 @@ def _left_for_another_reason(state: Candidacy, because: str, *, needs_fencing: b
 
 BUGS: dict[str, Bug] = {
     "left, and still in": (
-        "_unwell", lambda state, _now: Step(state, _LEAVE(state, "", needs_fencing=True).decisions),
+        "_judge_unwell",
+        lambda state, _now: Step(state, _LEAVE(state, "", needs_fencing=True).decisions),
         STANDBY, HealthChanged(Health.UNHEALTHY), "who has joined it and not left it"),
     "out, and nobody was told": (
-        "_unwell", lambda state, _now: Step(replace(state, place=Out("ill"))),
+        "_judge_unwell", lambda state, _now: Step(replace(state, place=Out("ill"))),
         STANDBY, HealthChanged(Health.UNHEALTHY), "who has joined it and not left it"),
     "joined twice": (
-        "_stand", lambda state, _now: Step(replace(state, place=Joined()), (Join(), Join())),
+        "_judge_healthy",
+        lambda state, _now: Step(replace(state, place=Joined()), (Join(), Join())),
         WELL, model.RecheckDue(), "who has joined it and not left it"),
     "in, though the takeover has failed": (
-        "_stay_out", lambda state, _now: Step(state), IN, model.TakeoverFailed(),
+        "_back_off", lambda state, _now: Step(state), IN, model.TakeoverFailed(),
         "who has joined it and not left it"),
     "two reasons to be out": (
         "_leave", _left_for_another_reason, STANDBY, HealthChanged(Health.UNHEALTHY),
@@ -56,7 +58,7 @@ BUGS: dict[str, Bug] = {
         "_handle_demotion", lambda state, *_: Step(replace(state, place=Active())),
         STANDBY, model.DemotionTried(), HAS_LOCK),
     "a standby hands over": (
-        "_stand", lambda state, _now: Step(state, (model.HandOverTo("nn2", "there:8019"),)),
+        "_judge_healthy", lambda state, _now: Step(state, (model.HandOverTo("nn2", "there:8019"),)),
         STANDBY, model.RecheckDue(), "only an active hands over"),
 }  # fmt: skip
 

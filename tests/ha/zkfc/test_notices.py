@@ -184,9 +184,9 @@ async def test_the_failure_of_one_operator_s_hand_over_is_not_the_end_of_the_nex
 
     monkeypatch.setattr(hand_over, "_read_active", cannot_tell)
     first = asyncio.create_task(ask_to_take_over(other))
-    await here.until(lambda: hand_over.asked, "the first under way")
+    await here.until(lambda: hand_over.request, "the first under way")
     second = asyncio.create_task(ask_to_take_over(other))
-    await here.until(lambda: other.zkfc.candidacy.standing.asked == 2, "the second waits")
+    await here.until(lambda: other.zkfc.candidacy.standing.hand_overs == 2, "the second waits")
     fail.set()
     with pytest.raises(ServiceFailed, match="away for a moment"):
         await first

@@ -151,7 +151,7 @@ async def test_of_two_hand_overs_one_does_not_let_go_whom_the_other_asked() -> N
         await standing_back.cede(0.0, b"nn3's zkfc")
         assert decided == [*ceded * 2, CedeEnded()]
         await standing_back.cede(5.0, b"nn2's zkfc")
-        standing_back.come_back()
+        standing_back.end_cede()
         assert decided[2:] == [CedeEnded(), *ceded, CedeEnded()]
 
 

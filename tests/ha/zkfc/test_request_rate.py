@@ -10,7 +10,7 @@ from ha.conf.configuration import load_configuration
 from ha.rpc.protocol import Call
 from ha.service.errors import ServiceFailed
 from ha.zkfc.process.server import MOST_REMEMBERED, WINDOW_SECONDS, RequestRate, ZkfcFace
-from ha.zkfc.record.takeover_record import Asked
+from ha.zkfc.record.takeover_record import HandOverRequest
 from ha.zkfc.settings.settings import ZkfcSettings, zkfc_settings
 
 
@@ -56,7 +56,7 @@ async def test_the_eleventh_in_a_minute_is_refused_and_coming_back_never(tmp_pat
     async def cede(seconds: float, _: bytes) -> None:
         done.append(f"cede {seconds:g}")
 
-    async def hand_over(asked: Asked) -> None:
+    async def hand_over(asked: HandOverRequest) -> None:
         done.append(asked.user)
         await asyncio.sleep(0)
 

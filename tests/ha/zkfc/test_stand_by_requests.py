@@ -14,7 +14,7 @@ from ha.rpc.errors import ConnectFailed, ConnectionLost
 from ha.rpc.java_names import HA_SERVICE_PROTOCOL, ZKFC_PROTOCOL
 from ha.zkfc.handover.graceful_failover import HandOver, Situation
 from ha.zkfc.record.attempts import Attempts
-from ha.zkfc.record.takeover_record import Asked
+from ha.zkfc.record.takeover_record import HandOverRequest
 from ha.zkfc.surroundings.surroundings import Surroundings
 from ha.zkfc.takeover.takeover import Takeover
 from tests.ha.zkfc.impostors import OddController, serving
@@ -104,8 +104,8 @@ def hand_over(port: int, attempts: Attempts, around: Surroundings, holder: str =
         settings(1, nn2=2),
         attempts,
         read_active=active,
-        situation=lambda: Situation(unfit=None, serving=False, lock_holder=holder),
-        come_back=lambda: None,
+        situation=lambda: Situation(obstacle=None, serving=False, lock_holder=holder),
+        end_cede=lambda: None,
         around=around,
     )
 
@@ -136,7 +136,7 @@ async def test_it_takes_what_is_ready_and_asks_again_where_that_is_lost(*, lost:
         if lost:
             await ready.close()
         around = Surroundings(connect=connect, take_ready=take_ready)
-        await hand_over(port, attempts, around).to_us(Asked("ann", "h"))
+        await hand_over(port, attempts, around).make_active(HandOverRequest("ann", "h"))
         assert ready.closed, "what was asked over it must end with it"
     assert [millis > 0 for millis in controller.asked] == [True, False], "to cede, and come back"
     assert opened == [port] * (1 + lost), "to come back, and once more where it was lost"
@@ -148,5 +148,5 @@ HOLDERS = {"nn2": True, "nn1": False, "nn9": False, "": False}
 
 @pytest.mark.parametrize("holder", HOLDERS)
 def test_a_connection_is_kept_to_the_controller_of_another_that_has_the_lock(holder: str) -> None:
-    kept = hand_over(1, Attempts(), Surroundings(), holder).likely_holder()
+    kept = hand_over(1, Attempts(), Surroundings(), holder).likely_lock_holder()
     assert (kept is not None) is HOLDERS[holder]

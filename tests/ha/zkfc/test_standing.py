@@ -129,10 +129,10 @@ CASES: dict[str, tuple[Candidacy, model.Event, tuple[model.Decision, ...]]] = {
     "the end of a pause lets standbys in": (PAUSED_OUT, NoticesSeen(HELD), (Join(),)),
     "an operator may hand over in a pause": (PAUSED_OUT, model.HandOverBegun(), (Join(),)),
     "when that has come to nothing, the pause holds": (
-        replace(inside(PAUSED_OUT), standing=replace(PAUSED_OUT.standing, asked=1)),
+        replace(inside(PAUSED_OUT), standing=replace(PAUSED_OUT.standing, hand_overs=1)),
         model.HandOverEnded(), (Leave(True, PAUSED),)),
     "and out again only with the last of two": (
-        replace(inside(PAUSED_OUT), standing=replace(PAUSED_OUT.standing, asked=2)),
+        replace(inside(PAUSED_OUT), standing=replace(PAUSED_OUT.standing, hand_overs=2)),
         model.HandOverEnded(), ()),
     "an active whose zkfc was restarted takes its free lock": (
         replace(sees(PAUSED_OUT, lock_holder=FREE), reported=S.ACTIVE), RecheckDue(), (Join(),)),

@@ -18,7 +18,7 @@ from ha.rpc.proto.zkfc_pb2 import CedeActiveRequestProto, CedeActiveResponseProt
 from ha.service.errors import ServiceFailed
 from ha.service.model import ServiceState
 from ha.zkfc.handover.graceful_failover import RELEASE_SECONDS, HandOver, Situation
-from ha.zkfc.record.takeover_record import Asked, AttemptRecord
+from ha.zkfc.record.takeover_record import AttemptRecord, HandOverRequest
 from tests.ha.zkfc.impostors import OddController, serving, tar_pit
 from tests.ha.zkfc.test_rows_8_1 import hand_over_to, transitions
 from tests.ha.zkfc.toy_namenode import HOST
@@ -44,13 +44,13 @@ def hand_over_from(node: Node, holder_port: int, **settings: float) -> HandOver:
         replace(node.zkfc._settings, **settings),  # type: ignore[arg-type]
         node.zkfc.attempts,
         read_active=active,
-        situation=lambda: Situation(unfit=None, serving=False),
-        come_back=lambda: None,
+        situation=lambda: Situation(obstacle=None, serving=False),
+        end_cede=lambda: None,
     )
 
 
 async def asked(hand_over: HandOver) -> None:
-    await hand_over.to_us(Asked("ann", "h"))
+    await hand_over.make_active(HandOverRequest("ann", "h"))
 
 
 @pytest.mark.row("8.13 6", "W7")
@@ -108,8 +108,8 @@ async def test_it_is_active_already_only_if_it_says_so_itself(alone: World) -> N
         one.zkfc._settings,
         one.zkfc.attempts,
         read_active=ours,
-        situation=lambda: Situation(unfit=None, serving=True),
-        come_back=lambda: None,
+        situation=lambda: Situation(obstacle=None, serving=True),
+        end_cede=lambda: None,
     )
     assert one.namenode.state is ServiceState.ACTIVE
     await asked(hand_over)
@@ -163,7 +163,7 @@ async def test_w9_w17_a_hand_over_has_one_limit_which_the_cli_outlasts(worlds: W
         hand_over = hand_over_from(
             one, port, new_active_timeout_seconds=1.0, graceful_fence_timeout_seconds=0.5
         )
-        assert hand_over.longest_seconds == 2.0
+        assert hand_over.limit_seconds == 2.0
         loop = asyncio.get_running_loop()
         begun = loop.time()
         with pytest.raises(ServiceFailed):

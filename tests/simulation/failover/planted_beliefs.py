@@ -8,8 +8,8 @@ from ha.elector.runner import Elector
 from ha.elector.zookeeper.outcome import SessionState
 from ha.notices.board import Board
 from ha.zkfc.candidacy import core, eligibility
-from ha.zkfc.candidacy.eligibility import Standing, active_elsewhere, take_notices
-from ha.zkfc.candidacy.eligibility import bar as bar_of
+from ha.zkfc.candidacy.eligibility import Standing, apply_notices, is_active_elsewhere
+from ha.zkfc.candidacy.eligibility import find_bar as bar_of
 from ha.zkfc.candidacy.state import Step
 from ha.zkfc.handover.graceful_failover import HandOver
 from ha.zkfc.process.controller import Controller
@@ -21,9 +21,9 @@ _STANDING: Final = "tests/ha/zkfc/test_standing.py::test_"
 bug: Final = Planted(300, beside=UNCHECKED)
 
 
-@bug.replacing("a notice that is read is forgotten", core, "take_notices")
+@bug.replacing("a notice that is read is forgotten", core, "apply_notices")
 def notices_forgotten(standing: Standing, notices: Any, now: float) -> Standing:
-    return take_notices(standing, replace(notices, pause=None, drain=None), now)
+    return apply_notices(standing, replace(notices, pause=None, drain=None), now)
 
 
 @bug.killed_by(
@@ -45,7 +45,7 @@ def last_word_believed() -> Planting:
 
 @bug("a hand-over never ends")
 def asked_for_ever() -> Planting:
-    count, noted = core._count_asked, HandOver._noted
+    count, noted = core._count_hand_overs, HandOver._run_and_record
     kept: dict[HandOver, Any] = {}
 
     def asked(state: Any, more: int) -> Any:
@@ -56,15 +56,15 @@ def asked_for_ever() -> Planting:
         await noted(self, one)
 
     return all_of(
-        replacing(core, "_count_asked", asked),
-        replacing(HandOver, "_noted", note),
-        replacing(HandOver, "asked", property(kept.get)),
+        replacing(core, "_count_hand_overs", asked),
+        replacing(HandOver, "_run_and_record", note),
+        replacing(HandOver, "request", property(kept.get)),
     )
 
 
-@bug.replacing("who gave way may always return", core, "take_notices")
+@bug.replacing("who gave way may always return", core, "apply_notices")
 def may_always_return(standing: Standing, notices: Any, now: float) -> Standing:
-    return replace(take_notices(standing, notices, now), may_return=standing.may_return)
+    return replace(apply_notices(standing, notices, now), may_return=standing.may_return)
 
 
 @bug.replacing("the end of a session is not heard", KazooKeeper, "_session_changed")
@@ -86,13 +86,13 @@ async def promoted_in_words(self: Takeover, **_named: Any) -> None:
 )
 @bug("takeovers are not counted", 0)
 def takeovers_forgotten() -> Planting:
-    return replacing(core, "took_over", lambda flapping, _now: flapping)
+    return replacing(core, "record_takeover", lambda flapping, _now: flapping)
 
 
 bug.add("a drained active stays", replacing(core, "_drain", lambda state, _now: Step(state)))
 
 
-@bug.replacing("a pause bars the active as well", core, "bar")
+@bug.replacing("a pause bars the active as well", core, "find_bar")
 def pause_bars_the_active(standing: Standing, **named: Any) -> Any:
     return bar_of(standing, **{**named, "is_active": False})
 
@@ -111,11 +111,11 @@ def later_lock_is_its_own() -> Planting:
 def old_notices_believed() -> Planting:
     def replaced(standing: Standing) -> bool:
         notices = standing.notices
-        return notices is not None and active_elsewhere(standing, notices)
+        return notices is not None and is_active_elsewhere(standing, notices)
 
     return all_of(
         replacing(eligibility, "_without_older_lock", lambda _standing, notices: notices),
-        replacing(core, "replaced", replaced),
+        replacing(core, "is_superseded", replaced),
     )
 
 

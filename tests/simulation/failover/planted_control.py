@@ -59,7 +59,7 @@ async def cede_forgets_the_promotion(self: Ceding, seconds: float) -> None:
         self._decide(CedeEnded())
 
 
-@bug.replacing("a cede ends at once", core, "_stand")
+@bug.replacing("a cede ends at once", core, "_judge_healthy")
 def cede_ends_at_once(really: Any, state: Any, now: float) -> Any:
     back = state.stood_back
     return really(state if back is None else replace(state, place=Out(back.because)), now)
@@ -94,18 +94,19 @@ def lock_is_success(really: Any, self: HandOver, *arguments: Any, **named: Any) 
 
 @bug("a hand-over waits in vain")
 def waits_in_vain() -> Planting:
-    def give_way(self: HandOver, *, has_lock: bool) -> None:
+    def yield_to_cede_request(self: HandOver, *, has_lock: bool) -> None:
         return None
 
     async def nobody(self: HandOver) -> str:
         return ""
 
     return all_of(
-        replacing(HandOver, "give_way", give_way), replacing(HandOver, "_third_with_lock", nobody)
+        replacing(HandOver, "yield_to_cede_request", yield_to_cede_request),
+        replacing(HandOver, "_find_third_lock_holder", nobody),
     )
 
 
-@bug.replacing("rivals stand back for each other", HandOver, "give_way", 1500)
+@bug.replacing("rivals stand back for each other", HandOver, "yield_to_cede_request", 1500)
 def stands_back_for_a_rival(really: Any, self: HandOver, *, has_lock: bool) -> None:
     really(self, has_lock=True)
 
@@ -115,7 +116,7 @@ def stands_back_for_a_rival(really: Any, self: HandOver, *, has_lock: bool) -> N
     why="it takes two hand-overs at once among three; 1 of 4,000 worlds shows it",
 )
 @bug.replacing("one hand-over lets go for all", Ceding, "cede")
-async def lets_go_for_all(really: Any, self: Ceding, seconds: float, asker: bytes) -> None:
+async def lets_go_for_all(really: Any, self: Ceding, seconds: float, client_id: bytes) -> None:
     await really(self, seconds, b"anybody")
 
 
@@ -200,7 +201,7 @@ def ill_leaves_no_breadcrumb(really: Any, state: Any, because: str, *, needs_fen
 
 bug.add(
     "the NameNode's word is ignored",
-    replacing(core, "_mismatch", lambda state, _said, _now: Step(state)),
+    replacing(core, "_handle_mismatch", lambda state, _said, _now: Step(state)),
 )
 
 
@@ -211,7 +212,7 @@ bug.add(
 )
 @bug("bad health is ignored", 600)
 def bad_health_ignored() -> Planting:
-    return replacing(core, "_unwell", lambda state, _now: Step(state))
+    return replacing(core, "_judge_unwell", lambda state, _now: Step(state))
 
 
 @bug.replacing("wall clock used", controller, "step")
@@ -219,7 +220,7 @@ def wall_clock(really: Any, state: Any, event: Any, *, now: float) -> Any:
     return really(state, event, now=now + wall_step())
 
 
-@bug.replacing("a pause is not obeyed", core, "bar")
+@bug.replacing("a pause is not obeyed", core, "find_bar")
 def pause_not_obeyed(really: Any, standing: Any, **named: Any) -> Any:
     notices = standing.notices
     if notices is not None:

@@ -97,8 +97,8 @@ def again_and_again(state: core.State, barred: str) -> SilenceVerdict | None:
 @bug("the flapping rules do not hold for locks", 1500)
 def flapping_ignored() -> Planting:
     return all_of(
-        replacing(failover_obstacle, "too_many", lambda _flapping, _now: False),
-        replacing(build, "removal_obstacle", lambda _candidacy, _now: ""),
+        replacing(failover_obstacle, "is_flapping", lambda _flapping, _now: False),
+        replacing(build, "lock_removal_obstacle", lambda _candidacy, _now: ""),
     )
 
 
