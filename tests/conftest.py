@@ -18,6 +18,7 @@ from ha.security import own_tls
 from tests import balance, effects
 from tests.ha.security.kdc import Kdc, running_kdc
 from tests.needs import KDC
+from tests.patient_loop import patient_loop
 
 KEPT_LINES = 40
 PLAIN_LINES = structlog.dev.ConsoleRenderer(
@@ -58,6 +59,14 @@ ONE_LOOP = (
 )
 """But not the first: its daemons are processes of their own, with a loop of their own; nor the
 others, whose lives are many."""
+STANDSTILLS = (
+    "tests/ha/daemon/test_event_loop",
+    "tests/ha/daemon/test_process",
+    "tests/ha/elector/test_traps",
+    "tests/ha/health/test_monitor",
+    "tests/ha/zkfc/test_witness_runner",
+)
+"""What a standstill of this process does to a daemon is tested here: on the loop as it is."""
 
 
 # A busy machine is slow now and then; how long an example takes says nothing of what is tested.
@@ -95,7 +104,8 @@ def pytest_asyncio_loop_factories(
     item: pytest.Item,
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Run some tests on both loops; a factory that stands alone is not shown in their names."""
-    loops: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": PlainLoop}
+    plain = PlainLoop if item.nodeid.startswith(STANDSTILLS) else patient_loop
+    loops: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": plain}
     both = item.nodeid.startswith(BOTH_LOOPS) and not item.nodeid.startswith(ONE_LOOP)
     if both and uvloop_installed():
         loops["uvloop"] = fast_loop
