@@ -10,7 +10,7 @@ from ha.record import dataclass, field
 from namenode_sim.blocks.model import Slot, Stage
 from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import AdminState, Node
-from namenode_sim.datanodes.topology import is_stale, shuffled
+from namenode_sim.datanodes.topology import drawn, is_stale
 from namenode_sim.edits.values import Block
 from namenode_sim.namespace.caching import (
     KnownDirective,
@@ -122,7 +122,7 @@ def _place(scan: _Scan, block_id: int, replicas: int, now: float) -> bool:
     holders = _holders(cluster, slot)
     cached = [node for node in holders if block_id in node.cache.cached]
     staying = [node for node in cached if block_id not in node.cache.to_uncache]
-    for node in shuffled(staying, cluster.draw)[replicas:]:
+    for node in list(drawn(staying, cluster.draw))[replicas:]:
         node.cache.ask_to_drop(block_id, cause)
     lacking = replicas - len(staying[:replicas])
     coming = [node for node in holders if block_id in node.cache.to_cache]

@@ -7,6 +7,7 @@ See docs/reference/datanodes.md#cluster.
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Final
 
 from hadoop.block_tokens import KeyRing
 from namenode_sim.blocks import model, safemode
@@ -18,9 +19,12 @@ from namenode_sim.datanodes.membership.host_lists import ALL_HOSTS
 from namenode_sim.datanodes.model import AdminState, Draw, Node, NodeStorage, Room, total
 from namenode_sim.datanodes.placement import Choice, Wish, choose
 from namenode_sim.datanodes.storage_policies import policy_of
-from namenode_sim.datanodes.topology import STALE_SECONDS
+from namenode_sim.datanodes.topology import STALE_SECONDS, on_host
 from namenode_sim.namespace.caching import CacheFigures
 from namenode_sim.namespace.namespace import Namespace
+
+_MOST_HOSTS: Final = 16384
+"""Clients' hosts of which it is kept which DataNodes they have; then all are looked up anew."""
 
 
 class Cluster:
@@ -40,7 +44,7 @@ class Cluster:
     """
 
     __slots__ = (
-        "_by_number", "_namespace", "block_keys", "blocks", "cache", "draw", "hosts",
+        "_by_number", "_local", "_namespace", "block_keys", "blocks", "cache", "draw", "hosts",
         "hosts_known", "leaving", "nodes", "on_damage", "pool", "rack_of_host",
         "registered_by", "rules",
         "safe_mode", "safe_mode_stays", "stale_seconds", "term", "tokens_asked", "tokens_may_end",
@@ -70,6 +74,7 @@ class Cluster:
         self.safe_mode: safemode.SafeMode = safemode.begin(self.rules, self.counts())
         self._namespace: Namespace | None = None
         self._by_number: dict[model.StorageNumber, tuple[Node, NodeStorage]] = {}
+        self._local: dict[str, list[Node]] = {}
 
     def belong_to(self, namespace: Namespace) -> None:
         """Note the blocks of a namespace, and follow its edits from now on."""
@@ -118,6 +123,22 @@ class Cluster:
     def choose(self, wish: Wish, now: float) -> Choice:
         """Choose places for replicas; fewer than are wished for where no more are fit."""
         return choose(self.nodes.values(), wish, now, self.draw, self.stale_seconds)
+
+    def local_to(self, host: str) -> list[Node]:
+        """Return the DataNodes on a host, dead ones included, by its address or its name.
+
+        Answers are kept: of thousands of DataNodes, a look at each takes longer than a call.
+        """
+        found = self._local.get(host)
+        if found is None:
+            if len(self._local) >= _MOST_HOSTS:
+                self._local.clear()
+            found = self._local[host] = on_host(self.nodes.values(), host)
+        return found
+
+    def forget_hosts(self) -> None:
+        """Look anew on which hosts DataNodes are: one has come, gone or moved."""
+        self._local.clear()
 
     def set_admin(self, node: Node, state: AdminState) -> None:
         """Note whether a DataNode serves or leaves; its blocks are to be checked then."""

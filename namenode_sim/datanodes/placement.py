@@ -18,7 +18,7 @@ from namenode_sim.datanodes.model import (
     StorageType,
 )
 from namenode_sim.datanodes.storage_policies import StoragePolicy
-from namenode_sim.datanodes.topology import STALE_SECONDS, distance, is_stale, shuffled
+from namenode_sim.datanodes.topology import STALE_SECONDS, distance, drawn, is_stale
 
 Place = tuple[Node, NodeStorage]
 
@@ -124,9 +124,8 @@ def choose(
 
 def _begin(nodes: list[Node], wish: Wish, now: float, draw: Draw, stale_seconds: float) -> _Search:
     in_service = [node for node in nodes if is_in_service(node)]
-    have = {node.id.uuid for node, _ in wish.chosen}
-    others = sum(node.id.uuid not in have for node in in_service)
-    total = len(wish.chosen) + min(wish.count, others)
+    have = {node.id.uuid for node, _ in wish.chosen if is_in_service(node)}
+    total = len(wish.chosen) + min(wish.count, len(in_service) - len(have))
     racks = len({node.rack for node in in_service})
     most = (total - 1) // max(racks, 1) + 2
     most -= most == total
@@ -137,10 +136,10 @@ def _begin(nodes: list[Node], wish: Wish, now: float, draw: Draw, stale_seconds:
         draw,
         in_service,
         most,
-        sum(node.transceivers for node in in_service),
-        reasons={
-            node.id.uuid: NotTaken.NOT_IN_SERVICE for node in nodes if not is_in_service(node)
-        },
+        sum([node.transceivers for node in in_service]),
+        reasons={}
+        if len(in_service) == len(nodes)
+        else {node.id.uuid: NotTaken.NOT_IN_SERVICE for node in nodes if not is_in_service(node)},
     )
 
 
@@ -168,9 +167,9 @@ def _take_next(search: _Search) -> bool:
     if not places and writer is not None and _take(search, writer, local=True):
         return True
     for scope in _scopes([node for node, _ in places], search.wish):
-        candidates = [node for node in search.nodes if scope.has(node)]
-        if any(_take(search, node, local=False) for node in shuffled(candidates, search.draw)):
-            return True
+        for node in drawn(search.nodes, search.draw):  # of thousands, the first is mostly fit
+            if scope.has(node) and _take(search, node, local=False):
+                return True
     return False
 
 

@@ -87,6 +87,7 @@ def register(
         cluster.blocks.registered(who.uuid)
     known.id, known.software_version, known.last_heard = who, registration.software_version, now
     known.rack = registration.rack
+    cluster.forget_hosts()
     known.alive, known.broken, known.must_register = True, False, False
     known.forget_claim()
     known.cache = NodeCache()  # a process that has started anew has nothing in memory

@@ -3,7 +3,7 @@
 See docs/reference/datanodes.md#distance.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Final, TypeVar
 
@@ -25,7 +25,7 @@ def is_stale(node: Node, now: float, stale_seconds: float) -> bool:
 
 
 def on_host(nodes: Iterable[Node], host: str) -> list[Node]:
-    return [node for node in nodes if host in {node.id.ip, node.id.host}]
+    return [node for node in nodes if node.id.ip == host or node.id.host == host]
 
 
 def distance(one: Node, other: Node) -> int:
@@ -53,10 +53,11 @@ def distance_from(local: Sequence[Node], rack: str | None, node: Node) -> int:
     return min((distance_of_racks(one, node.rack) for one in racks), default=SAME_RACK)
 
 
-def shuffled(things: Iterable[T], draw: Draw) -> list[T]:
-    """Things in an order that is drawn, each order as likely as any."""
+def drawn(things: Iterable[T], draw: Draw) -> Iterator[T]:
+    """Yield things in an order that is drawn, each order as likely as any, a draw at a time."""
     order = list(things)
-    for index in range(len(order) - 1, 0, -1):
-        other = draw.randrange(index + 1)
+    for index in range(len(order) - 1):
+        other = index + draw.randrange(len(order) - index)
         order[index], order[other] = order[other], order[index]
-    return order
+        yield order[index]
+    yield from order[-1:]

@@ -14,7 +14,6 @@ from namenode_sim.client_protocol.words.model import Scene
 from namenode_sim.datanodes.model import AdminState, Node
 from namenode_sim.datanodes.placement import Wish
 from namenode_sim.datanodes.storage_policies import DEFAULT_POLICY_ID, POLICIES
-from namenode_sim.datanodes.topology import on_host
 from namenode_sim.webhdfs.answers import Asked
 
 _NOT_PASSED_ON: Final = frozenset({"noredirect", "excludedatanodes"})
@@ -54,7 +53,7 @@ def to_write_to(asked: Asked, scene: Scene) -> Node:
     Of several on the host of the caller, that one which was heard of last is the least likely dead.
     """
     nodes, host, avoided = scene.cluster.nodes, scene.caller.host, _excluded_nodes(asked)
-    local = on_host(nodes.values(), host)
+    local = scene.cluster.local_to(host)
     wish = Wish(
         count=1,
         size=asked.values.get("blocksize") or scene.settings.block_size,

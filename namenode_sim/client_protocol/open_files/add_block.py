@@ -33,7 +33,6 @@ from namenode_sim.datanodes.cluster import Cluster
 from namenode_sim.datanodes.model import Node
 from namenode_sim.datanodes.placement import Choice, Place, Wish
 from namenode_sim.datanodes.storage_policies import policy_of
-from namenode_sim.datanodes.topology import on_host
 from namenode_sim.edits.ops import AddBlock, AllocateBlockId, SetGenstampV2
 from namenode_sim.edits.values import Block
 from namenode_sim.namespace.file_numbers import pack_blocks
@@ -195,7 +194,7 @@ def _favored_nodes(cluster: Cluster, names: Iterable[str]) -> tuple[Node, ...]:
     found: list[Node] = []
     for name in names:
         host, _, port = name.partition(":")
-        beside = [node for node in on_host(cluster.nodes.values(), host) if node.alive]
+        beside = [node for node in cluster.local_to(host) if node.alive]
         fit = [node for node in beside if port == str(node.id.transfer_port)] or beside
         if fit:
             found.append(fit[cluster.draw.randrange(len(fit))])
@@ -206,7 +205,7 @@ def writer_node(scene: Scene, file: INodeFile) -> Node | None:
     """Return the DataNode on the writer's machine; one that is drawn if there are several."""
     writer = file.under_construction
     assert writer is not None, f"file {file.id} is not open"
-    beside = on_host(scene.cluster.nodes.values(), writer.client_machine)
+    beside = scene.cluster.local_to(writer.client_machine)
     local = [node for node in beside if node.alive]
     return local[scene.cluster.draw.randrange(len(local))] if local else None
 

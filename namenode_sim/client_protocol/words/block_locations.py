@@ -27,7 +27,7 @@ from namenode_sim.client_protocol.words.permissions import (
 )
 from namenode_sim.datanodes.model import AdminState, Node, StorageType
 from namenode_sim.datanodes.placement import Place
-from namenode_sim.datanodes.topology import distance_from, is_stale, on_host
+from namenode_sim.datanodes.topology import distance_from, is_stale
 from namenode_sim.edits.ops import Times
 from namenode_sim.edits.values import Block
 from namenode_sim.namespace.inode import INodeFile
@@ -65,7 +65,7 @@ _LAST = {AdminState.ENTERING_MAINTENANCE: 1, AdminState.DECOMMISSIONED: 2}
 def reader_at(scene: Scene) -> Reader:
     """Return the caller as a reader."""
     cluster, host = scene.cluster, scene.caller.host
-    local = on_host(cluster.nodes.values(), host)
+    local = cluster.local_to(host)
     return Reader(local, None if local else cluster.rack_of_host(host))
 
 

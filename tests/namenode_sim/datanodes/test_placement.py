@@ -240,3 +240,24 @@ def test_every_choice_is_one_storage_a_datanode(seed: int) -> None:
         assert node.alive
         assert storage in node.storages.values()
         assert storage.room.remaining >= SIZE
+
+
+class Counted:
+    """Draws as ``Random`` does, and counts."""
+
+    def __init__(self) -> None:
+        self._draw, self.count = Random(0), 0
+
+    def random(self) -> float:
+        raise AssertionError
+
+    def randrange(self, stop: int, /) -> int:
+        self.count += 1
+        return self._draw.randrange(stop)
+
+
+def test_of_a_thousand_datanodes_only_a_few_are_drawn() -> None:
+    among, draw = nodes(*(f"/{number % 10}" for number in range(1000))), Counted()
+    for _ in range(20):
+        assert len(choose(among, three(writer=among[0]), NOW, draw).places) == 3
+    assert draw.count < 20 * 100

@@ -118,6 +118,16 @@ def test_an_address_stays_its_own_while_it_is_heard(
     assert list(node.storages) == ["DS-1"]
 
 
+def test_it_is_found_on_the_host_to_which_it_moved() -> None:
+    made = cluster()
+    (node,), old = made.nodes.values(), made.nodes["u1"].id.host
+    assert made.local_to(old) == [node]
+    assert made.local_to("elsewhere") == []
+    registry.register(made, replace(told(), id=replace(node.id, host="elsewhere")), RULES, NOW)
+    assert made.local_to("elsewhere") == [node]
+    assert made.local_to(old) == []
+
+
 def test_a_formatted_datanode_ends_the_one_that_was_there() -> None:
     made = cluster()
     old = made.nodes["u1"]

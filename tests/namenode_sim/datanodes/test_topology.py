@@ -86,9 +86,15 @@ def test_each_order_is_as_likely_as_any(things: str) -> None:
     orders = []
     for numbers in product(*map(range, stops)):
         draw = Drawn(*numbers)
-        orders.append(tuple(topology.shuffled(things, draw)))
+        orders.append(tuple(topology.drawn(things, draw)))
         assert draw.stops == stops
     assert sorted(orders) == sorted(permutations(things))
+
+
+def test_what_is_not_asked_for_is_not_drawn() -> None:
+    draw = Drawn(2)
+    assert next(topology.drawn("abcd", draw)) == "c"
+    assert draw.stops == [4]
 
 
 def test_the_default_of_a_silence_is_that_of_its_key() -> None:
