@@ -210,4 +210,4 @@ class BlockWriter:
             storageId=first.storage,
             targetStorageIds=[place.storage for place in rest],
         )
-        return await Pipeline.open(self.places, request, self.window, file.limits)
+        return await Pipeline.open(file.namenodes, self.places, request, self.window, file.limits)

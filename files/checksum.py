@@ -4,6 +4,7 @@ import hashlib
 import struct
 from typing import Final
 
+from files.connect import connect
 from files.errors import Unreadable, Unsupported
 from files.namenodes import Namenodes
 from files.read import Reader
@@ -14,7 +15,6 @@ from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.wire.block_messages import block_id_of
 from hadoop.wire.connection import PeerLost
 from hadoop.wire.errors import MalformedTransfer
-from hadoop.wire.handshake import connect
 from hadoop.wire.packets import Op, encode_op
 
 _MD5_BYTES: Final = 16
@@ -70,7 +70,9 @@ async def _of_block(
     for node in block.locs:
         peer = None
         try:
-            peer = await connect(node.id, block.blockToken, seconds=limits.connect_seconds)
+            peer = await connect(
+                reader.namenodes, node.id, block.blockToken, seconds=limits.connect_seconds
+            )
             await peer.send(request, seconds=limits.packet_seconds)
             answer = await peer.read_message(pb.BlockOpResponseProto, seconds=limits.packet_seconds)
         except (PeerLost, MalformedTransfer) as problem:

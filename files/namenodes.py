@@ -2,10 +2,11 @@
 
 import asyncio
 import random
+import time
 import uuid
 from collections.abc import Sequence
 from itertools import count
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 
@@ -21,8 +22,12 @@ from ha.rpc.java_names import CLIENT_PROTOCOL
 from ha.rpc.packets import CallKey
 from ha.rpc.sasl.initiation import LoginToken
 from hadoop.proto import client_namenode_pb2 as calls
+from hadoop.proto import hdfs_types_pb2 as hdfs
 
 M = TypeVar("M", bound=Message)
+
+DEFAULTS_SECONDS: Final = 3600.0
+"""How long a client takes the NameNode's defaults for what they were, as Hadoop's does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +75,8 @@ class Namenodes:
     _closed: bool = False
     _numbers: "count[int]" = field(default_factory=count)
     _client_id: bytes = field(default_factory=lambda: uuid.uuid4().bytes)
+    _defaults: tuple[float, hdfs.FsServerDefaultsProto] | None = None
+    _data_key: hdfs.DataEncryptionKeyProto | None = None
 
     def __post_init__(self) -> None:
         self._places = [_Place(address) for address in self.addresses]
@@ -164,6 +171,27 @@ class Namenodes:
         stem = response.DESCRIPTOR.name.removesuffix("ResponseProto")
         request = getattr(calls, f"{stem}RequestProto")(**fields)
         return await self.call(stem[0].lower() + stem[1:], request, response, seconds=seconds)
+
+    async def defaults(self) -> hdfs.FsServerDefaultsProto:
+        """Return the NameNode's defaults; raise as ``call``."""
+        now = time.monotonic()
+        if self._defaults is None or now >= self._defaults[0] + DEFAULTS_SECONDS:
+            found = await self.ask(calls.GetServerDefaultsResponseProto)
+            self._defaults = now, found.serverDefaults
+        return self._defaults[1]
+
+    async def data_key(
+        self, refused: hdfs.DataEncryptionKeyProto | None = None
+    ) -> hdfs.DataEncryptionKeyProto | None:
+        """Return ours, or a new one where it has ended or was ``refused``, as ``DataKeys`` says."""
+        if not (await self.defaults()).encryptDataTransfer:
+            return None
+        key = self._data_key
+        if key is None or key == refused or key.expiryDate <= time.time() * 1000:
+            found = await self.ask(calls.GetDataEncryptionKeyResponseProto)
+            key = found.dataEncryptionKey if found.HasField("dataEncryptionKey") else None
+            self._data_key = key
+        return key
 
     async def _connect(self, place: _Place, until: float) -> RpcConnection:
         """Return the connection, opened if there is none; many calls may wait for one."""

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from files.connect import DataKeys, connect
 from files.window import OUT_OF_BAND, Sent, Window, failed_node
 from ha.record import dataclass, field
 from hadoop.proto import data_transfer_pb2 as pb
@@ -11,7 +12,6 @@ from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.wire.block_messages import address_of
 from hadoop.wire.connection import PeerLost
 from hadoop.wire.errors import DataNodeError, MalformedTransfer
-from hadoop.wire.handshake import connect
 from hadoop.wire.packets import HEARTBEAT_SEQNO, Op, PacketHeader, encode_op, encode_packet
 from hadoop.wire.peer import Peer
 
@@ -88,18 +88,24 @@ class Pipeline:
     @classmethod
     async def open(
         cls,
+        keys: DataKeys,
         places: Sequence[Place],
         request: pb.OpWriteBlockProto,
         window: Window,
         limits: WriteLimits,
     ) -> "Pipeline":
-        """Connect to the first DataNode, which connects to the next; raise ``NodeFailed``."""
+        """Connect to the first DataNode, which connects to the next.
+
+        Raises:
+            NodeFailed: one of them cannot be had, or refuses.
+            FilesError: no NameNode gives a key.
+        """
         first = places[0].node.id
         seconds = limits.waiting(len(places))
         peer = None
         try:
             token = request.header.baseHeader.token
-            peer = await connect(first, token, seconds=limits.connect_seconds)
+            peer = await connect(keys, first, token, seconds=limits.connect_seconds)
             await peer.send(encode_op(Op.WRITE_BLOCK, request), seconds=seconds)
             answer = await peer.read_message(
                 pb.BlockOpResponseProto,

@@ -104,7 +104,7 @@ class Reader:
             asked = ReplicaRead(block, node, at - block.offset, stop - block.offset)
             try:
                 async with aclosing(
-                    replica.parts(asked, _CLIENT, self.limits, self.budget)
+                    replica.parts(self.namenodes, asked, _CLIENT, self.limits, self.budget)
                 ) as parts:
                     async for part in parts:
                         at, rounds = at + len(part), 0

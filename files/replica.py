@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
+from files.connect import DataKeys, connect
 from ha.conf.topology import HostPort
 from ha.record import dataclass
 from ha.rpc.client import call_once
@@ -15,7 +16,6 @@ from hadoop.wire.block_messages import address_of, block_id_of
 from hadoop.wire.byte_budget import ByteBudget
 from hadoop.wire.checksums import verify
 from hadoop.wire.errors import DataNodeError, MalformedTransfer
-from hadoop.wire.handshake import connect
 from hadoop.wire.packets import Op, Packet, encode_op
 from hadoop.wire.peer import Peer
 
@@ -44,16 +44,17 @@ class ReplicaRead:
 
 
 async def parts(
-    read: ReplicaRead, client: str, limits: ReadLimits, budget: ByteBudget
+    keys: DataKeys, read: ReplicaRead, client: str, limits: ReadLimits, budget: ByteBudget
 ) -> AsyncGenerator[bytes, None]:
     """Yield the bytes in order, each checked against its checksum.
 
     Raises:
         PeerLost: if the DataNode goes away, or sends nothing for too long.
         DataNodeError: if it refuses, or if the bytes are not those that it says.
+        FilesError: if no NameNode gives a key.
     """
     peer = await connect(
-        read.node.id, read.block.blockToken, seconds=limits.connect_seconds, budget=budget
+        keys, read.node.id, read.block.blockToken, seconds=limits.connect_seconds, budget=budget
     )
     try:
         request = encode_op(Op.READ_BLOCK, _request(read, client))

@@ -66,7 +66,7 @@ class Writer:
         Raises:
             FilesError: if the NameNode refuses or is not there.
         """
-        defaults, client = await _defaults(namenodes), _new_client()
+        defaults, client = await namenodes.defaults(), _new_client()
         answer = await namenodes.ask(
             calls.CreateResponseProto,
             src=path,
@@ -90,7 +90,7 @@ class Writer:
         cls, namenodes: Namenodes, path: str, *, limits: WriteLimits = DEFAULT_LIMITS
     ) -> "Writer":
         """Open a file to write behind its end; raise as ``create``."""
-        defaults, client = await _defaults(namenodes), _new_client()
+        defaults, client = await namenodes.defaults(), _new_client()
         answer = await namenodes.ask(calls.AppendResponseProto, src=path, clientName=client)
         file = OpenFile(namenodes, path, client, answer.stat, defaults, limits)
         writer = cls(file, is_new=False)
@@ -278,7 +278,3 @@ class Writer:
 
 def _new_client() -> str:
     return f"nnha_{uuid.uuid4().hex}"
-
-
-async def _defaults(namenodes: Namenodes) -> hdfs.FsServerDefaultsProto:
-    return (await namenodes.ask(calls.GetServerDefaultsResponseProto)).serverDefaults

@@ -7,6 +7,7 @@ under a key that NameNodes and DataNodes share.  The bytes are those of Hadoop's
 See docs/reference/block-tokens.md.
 """
 
+import base64
 import hmac
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
@@ -21,12 +22,13 @@ from hadoop import writable
 from hadoop.longs import signed
 from hadoop.proto import block_tokens_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
-from hadoop.wire.errors import DataNodeError
+from hadoop.wire.errors import DataNodeError, UnknownKey
 
 KIND: Final = "HDFS_BLOCK_TOKEN"
 MAX_NAMES: Final = 64
 """Storages in one token; a pipeline has at most as many DataNodes."""
 _SECRET_BYTES: Final = 20
+NONCE_BYTES: Final = 8
 KEY_IDS: Final = 0x7FFFFFFF
 """Keys are numbered from 1 to this."""
 _MASK_32: Final = 0xFFFFFFFF
@@ -215,6 +217,45 @@ def _decode_protobuf(identifier: bytes) -> tuple[int, int, Grant]:
     return told.expiryDate, _signed_id(told.keyId), grant
 
 
+# ---- keys of encrypted connections ----
+
+
+def data_key(
+    key: BlockKey, pool: str, nonce: bytes, expiry_ms: int, algorithm: str
+) -> hdfs.DataEncryptionKeyProto:
+    """Return what both ends of an encrypted connection prove: the HMAC of a nonce.
+
+    ``algorithm`` is the cipher of DIGEST-MD5 that the one who calls is to take; empty: any.
+    """
+    return hdfs.DataEncryptionKeyProto(
+        keyId=key.key_id & _MASK_32, blockPoolId=pool, nonce=nonce, expiryDate=expiry_ms,
+        encryptionKey=_sign(nonce, key.secret), encryptionAlgorithm=algorithm or None,
+    )  # fmt: skip
+
+
+def data_secret(user: str, pool: str, keys: Mapping[int, BlockKey], now_ms: int) -> bytes:
+    """Return the secret of the data encryption key that the user of a handshake names.
+
+    Raises:
+        UnknownKey: it was made with a block key that is not known here, or has ended.
+        TokenRefused: the user names no such key, or one of another pool.
+    """
+    try:
+        number, named, text = user.split(" ")
+        key_id, nonce = int(number), base64.b64decode(text, validate=True)
+    except ValueError as problem:
+        raise TokenRefused("the user names no data encryption key") from problem
+    # Another length could be a block token's identifier, whose HMAC its holder has.
+    if named != pool or len(nonce) != NONCE_BYTES:
+        raise TokenRefused("the data encryption key is none of this block pool")
+    key = keys.get(key_id)
+    if key is None or key.expiry_ms < now_ms:
+        raise UnknownKey(
+            f"the data encryption key was made with key {key_id}, which is not known here"
+        )
+    return _sign(nonce, key.secret)
+
+
 # ---- the keys of a NameNode ----
 
 
@@ -244,6 +285,11 @@ class KeyRing:
 
     def token(self, grant: Grant, now_ms: int) -> hdfs.TokenProto:
         return token_of(grant, self.current, now_ms + self.lifetime_ms)
+
+    def data_key(
+        self, pool: str, nonce: bytes, now_ms: int, algorithm: str
+    ) -> hdfs.DataEncryptionKeyProto:
+        return data_key(self.current, pool, nonce, now_ms + self.lifetime_ms, algorithm)
 
 
 def first_ring(

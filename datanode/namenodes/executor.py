@@ -33,12 +33,11 @@ from datanode.namenodes.recovery import Leader
 from datanode.replicas.caching import cache
 from datanode.replicas.meta_file import BadMetaFile
 from datanode.replicas.store import Store
+from datanode.transfers.block_access import BlockAccess
 from datanode.transfers.transfer import push
 from ha.rpc.errors import RemoteFault, RpcError
-from hadoop.block_tokens import NO_TOKEN
 from hadoop.blocks import Block, GenerationStamp
 from hadoop.proto import datanode_protocol_pb2 as pb
-from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.wire.connection import PeerLost
 from hadoop.wire.errors import ChecksumMismatch, DataNodeError
 from hadoop.wire.peer import TransferLimits
@@ -64,14 +63,15 @@ class Executor:
         calls: Callable[[NameNodeId], NameNodeCalls | None],
         on_suspicion: Callable[[Block], None] = lambda _: None,
         on_bandwidth: Callable[[int], None] = lambda _: None,
-        token: Callable[[Block], hdfs.TokenProto] = lambda _: NO_TOKEN,
+        access: BlockAccess | None = None,
     ) -> None:
         """``on_suspicion`` hears of a block whose replica could not be read as it was written.
 
-        ``on_bandwidth`` hears how many bytes of moves may pass in a second.  ``token`` makes the
+        ``on_bandwidth`` hears how many bytes of moves may pass in a second.  ``access`` makes the
         block token under which another DataNode takes a copy.
         """
-        self._on_suspicion, self._on_bandwidth, self._token = on_suspicion, on_bandwidth, token
+        self._on_suspicion, self._on_bandwidth = on_suspicion, on_bandwidth
+        self._access = access or BlockAccess(identity.namespace.pool, wanted=False)
         self._store, self._identity, self._limits = store, identity, limits
         self._obeyed, self._calls = obeyed, calls
         self._leader = Leader(store, identity)
@@ -203,7 +203,7 @@ class Executor:
                 pool = self._identity.namespace.pool
                 await push(
                     self._store, pool, command.block, command.targets, self._limits,
-                    source=self._identity.node_id, token=self._token(command.block),
+                    source=self._identity.node_id, access=self._access,
                 )  # fmt: skip
             except (DataNodeError, PeerLost, OSError) as problem:
                 log.warning("datanode.copy_failed", block=str(command.block), why=str(problem))

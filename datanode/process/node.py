@@ -309,7 +309,7 @@ class DataNode:
             store, identity, settings.limits,
             obeyed=lambda: self._claims.obeyed, calls=lambda who: self._actors[who].calls,
             on_suspicion=scanner.suspect, on_bandwidth=xceivers.moves.throttle.use,
-            token=access.token,
+            access=access,
         )  # fmt: skip
         tasks = [
             asyncio.create_task(executor.run(), name="executor"),

@@ -12,6 +12,7 @@ from datanode.replicas.volume import DataDirectory
 from datanode.transfers.balance_throttle import MoveRules
 from datanode.transfers.block_access import BlockAccess
 from ha.conf.configuration import Configuration
+from ha.conf.data_encryption import data_algorithm
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import datanode as keys
 from ha.conf.keys.kerberos import CIPHER_KEY_BITS, CIPHER_SUITES, DATA_PROTECTION
@@ -54,6 +55,7 @@ class DataNodeSettings:
     block_tokens: bool = True
     protections: tuple[Protection, ...] = ()
     key_bits: int = 0
+    algorithm: str | None = None
     rhythm: Rhythm
     limits: TransferLimits
     scan: ScanRhythm = ScanRhythm()
@@ -73,7 +75,7 @@ def read_settings(conf: Configuration) -> DataNodeSettings:
     if not directories:
         raise ConfigurationError(f"{keys.DATA_DIR.name} names no directory.")
     nameservice = nameservice_of(conf)
-    data = required_door(conf, keys.DATA)
+    data, algorithm = required_door(conf, keys.DATA), data_algorithm(conf)
     return DataNodeSettings(
         directories=directories,
         namenodes={NameNodeId(one.namenode): one.service for one in namenodes(conf, nameservice)},
@@ -85,8 +87,9 @@ def read_settings(conf: Configuration) -> DataNodeSettings:
         tolerated=conf.get(keys.FAILED_VOLUMES_TOLERATED),
         locked_memory=conf.get(keys.LOCKED_MEMORY),
         block_tokens=conf.get(keys.BLOCK_TOKENS) is not False,
-        protections=_protections(conf),
+        protections=_protections(conf) if algorithm is None else (),
         key_bits=conf.get(CIPHER_KEY_BITS) * (conf.get(CIPHER_SUITES) is not None),
+        algorithm=algorithm,
         rhythm=Rhythm(
             conf.get(keys.HEARTBEAT_INTERVAL),
             conf.get(keys.REPORT_INTERVAL),
@@ -119,7 +122,7 @@ def block_access(
         )
     return BlockAccess(
         pool, wanted=settings.block_tokens, needed=needed, protections=settings.protections,
-        key_bits=settings.key_bits,
+        key_bits=settings.key_bits, algorithm=settings.algorithm,
     )  # fmt: skip
 
 

@@ -1,10 +1,11 @@
-"""Asks for block tokens, and makes them for what this DataNode sends to others.
+"""Asks for block tokens and keys, and makes them for what this DataNode sends to others.
 
 See docs/reference/block-tokens.md.
 """
 
 import base64
 import binascii
+import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
 
@@ -18,7 +19,11 @@ from hadoop.blocks import Block, PoolId
 from hadoop.proto import block_tokens_pb2 as tokens
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
+from hadoop.wire import handshake
 from hadoop.wire.block_messages import block_id_of
+from hadoop.wire.byte_budget import ByteBudget
+from hadoop.wire.errors import UnknownKey
+from hadoop.wire.peer import NO_BUDGET, Peer
 
 log = structlog.get_logger()
 
@@ -31,14 +36,18 @@ class BlockAccess:
     is served where one has them off, empty where it is served without.  Callers choose one of
     ``protections`` in a handshake; without any, none is asked for.  ``key_bits``: of AES, which
     encrypts connections with privacy whose callers offer it; 0: the layer of SASL does.
+    ``algorithm``: all connections are encrypted by data encryption keys, ours by that cipher of
+    SASL (empty: any); None: they are not.
     """
 
     def __init__(
         self, pool: PoolId, *, wanted: bool, needed: str = "",
-        protections: Sequence[Protection] = (), key_bits: int = 0,
+        protections: Sequence[Protection] = (), key_bits: int = 0, algorithm: str | None = None,
         wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:  # fmt: skip
-        self.protections, self.key_bits = protections, key_bits
+        self.encrypts = algorithm is not None
+        self.protections = (Protection.PRIVACY,) if self.encrypts else protections
+        self.key_bits, self._algorithm = key_bits, algorithm
         self._pool, self._wanted, self._needed, self._wall_ms = pool, wanted, needed, wall_ms
         self._keys: dict[int, BlockKey] = {}
         self._current: BlockKey | None = None
@@ -89,11 +98,17 @@ class BlockAccess:
             ) from refusal
 
     def password(self, user: str) -> bytes:
-        """Return the password of a handshake, whose user is a token's identifier in base64.
+        """Return the password of a handshake.
+
+        The user is a token's identifier in base64, or names a data encryption key.
 
         Raises:
-            TokenRefused: it is no token of a NameNode of ours, or has ended.
+            TokenRefused: it is no token or key of a NameNode of ours, or has ended.
+            UnknownKey: it is a key, and is not known any more or not yet.
         """
+        if self.encrypts:
+            now_ms = self._wall_ms()
+            return base64.b64encode(block_tokens.data_secret(user, self._pool, self._keys, now_ms))
         try:
             identifier = base64.b64decode(user, validate=True)
         except binascii.Error as problem:
@@ -107,6 +122,23 @@ class BlockAccess:
             return block_tokens.NO_TOKEN
         grant = Grant("", self._pool, block.block_id, frozenset({Mode.WRITE}))
         return block_tokens.token_of(grant, self._current, self._wall_ms() + self._lifetime_ms)
+
+    async def connect(
+        self, to: hdfs.DatanodeIDProto, token: hdfs.TokenProto, *, seconds: float,
+        budget: ByteBudget = NO_BUDGET,
+    ) -> Peer:  # fmt: skip
+        """Connect to another DataNode, which has the same keys; raise as ``handshake.connect``."""
+        key = self._data_key()
+        return await handshake.connect(to, token, key=key, seconds=seconds, budget=budget)
+
+    def _data_key(self) -> hdfs.DataEncryptionKeyProto | None:
+        if self._algorithm is None:
+            return None
+        if self._current is None:
+            raise UnknownKey("no NameNode has sent the keys of encrypted connections")
+        nonce, until_ms = secrets.token_bytes(block_tokens.NONCE_BYTES), self._wall_ms()
+        until_ms += self._lifetime_ms
+        return block_tokens.data_key(self._current, self._pool, nonce, until_ms, self._algorithm)
 
 
 def _type(number: int) -> hdfs.StorageTypeProto.ValueType:

@@ -31,7 +31,6 @@ from hadoop.wire.block_messages import checked_block
 from hadoop.wire.byte_budget import ByteBudget
 from hadoop.wire.connection import PeerLost
 from hadoop.wire.errors import ChecksumMismatch, DataNodeError, MalformedTransfer
-from hadoop.wire.handshake import connect
 from hadoop.wire.packets import Op, encode_op
 from hadoop.wire.peer import Peer, TransferLimits
 
@@ -169,7 +168,7 @@ class Moves:
 
     async def _fetch(self, request: pb.OpReplaceBlockProto, block: Block) -> None:
         source, limits = request.source.id, self._limits
-        proxy = await connect(
+        proxy = await self._access.connect(
             source, request.header.token, seconds=limits.connect_seconds, budget=self._budget
         )
         try:
@@ -211,6 +210,7 @@ class Moves:
             write_plan(written, self._pool),
             proxy,
             self._limits,
+            self._access,
             move=Move(request.delHint, self.throttle.passed),
         )
         try:

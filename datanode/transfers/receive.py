@@ -16,6 +16,7 @@ from datanode.replicas.operations import Complete, OpenCopy
 from datanode.replicas.store import Store
 from datanode.replicas.volumes import FULL
 from datanode.transfers.acknowledge import Acknowledger, Due
+from datanode.transfers.block_access import BlockAccess
 from datanode.transfers.block_writer import BlockWriter
 from datanode.transfers.send import Paced
 from datanode.transfers.write_plan import WritePlan
@@ -25,7 +26,6 @@ from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.wire.block_messages import address_of
 from hadoop.wire.connection import PeerLost
 from hadoop.wire.errors import ChecksumMismatch, DataNodeError, MalformedTransfer
-from hadoop.wire.handshake import connect
 from hadoop.wire.packets import Op, Packet, PacketHeader, encode_op
 from hadoop.wire.peer import Peer, TransferLimits
 
@@ -52,13 +52,14 @@ class Receiver:
         plan: WritePlan,
         peer: Peer,
         limits: TransferLimits,
+        access: BlockAccess,
         *,
         move: Move | None = None,
         pins: bool = False,
     ) -> None:
-        """``pins``: the replica is to stay on this DataNode."""
+        """``access`` connects to the next DataNode.  ``pins``: the replica is to stay here."""
         self._store, self._plan, self._peer, self._limits = store, plan, peer, limits
-        self._move, self._pins = move, pins
+        self._move, self._pins, self._access = move, pins, access
         self._seconds = limits.waiting(len(plan.request.targets))
         self.bytes_taken = 0
         self._disk_is_full = False
@@ -142,7 +143,8 @@ class Receiver:
         """
         seconds = self._limits.connect_seconds + self._limits.downstream_seconds
         request = self._plan.for_next()
-        mirror = await connect(target.id, request.header.baseHeader.token, seconds=seconds)
+        token = request.header.baseHeader.token
+        mirror = await self._access.connect(target.id, token, seconds=seconds)
         said = pb.BlockOpResponseProto(status=_SUCCESS)
         try:
             await mirror.send(encode_op(Op.WRITE_BLOCK, request), seconds=self._seconds)

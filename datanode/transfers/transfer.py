@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datanode import model
 from datanode.errors import ReplicaRefused
 from datanode.replicas.store import Store
+from datanode.transfers.block_access import BlockAccess
 from datanode.transfers.send import Stretch, open_stretch, send_stretch
 from ha.record import dataclass
 from hadoop.block_tokens import NO_TOKEN
@@ -13,7 +14,6 @@ from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.wire.block_messages import extended
 from hadoop.wire.errors import DataNodeError
-from hadoop.wire.handshake import connect
 from hadoop.wire.packets import Op, encode_op
 from hadoop.wire.peer import TransferLimits
 
@@ -47,13 +47,13 @@ async def push(
     targets: Targets,
     limits: TransferLimits,
     *,
+    access: BlockAccess,
     client: str = "",
     source: hdfs.DatanodeIDProto | None = None,
-    token: hdfs.TokenProto = NO_TOKEN,
 ) -> None:
     """Send a replica to the first target; with ``client`` wait until it confirms that it has it.
 
-    ``token`` is the block token that the targets ask for.
+    ``access`` makes the block token that the targets ask for.
 
     A target that finds the bytes damaged reports to the NameNode that ``source``, this DataNode,
     has a bad replica, if it is given.
@@ -73,20 +73,21 @@ async def push(
     stretch = await open_stretch(store, block, 0, None)
     try:
         request = _request(replica, pool, targets, stretch.checksum, client)
-        request.header.baseHeader.token.CopyFrom(token)
+        request.header.baseHeader.token.CopyFrom(access.token(block))
         if source is not None:
             request.source.id.CopyFrom(source)
-        await _send(request, stretch, targets, limits)
+        await _send(request, stretch, targets, limits, access)
     finally:
         stretch.files.close()
 
 
 async def _send(
-    request: pb.OpWriteBlockProto, stretch: Stretch, targets: Targets, limits: TransferLimits
-) -> None:
-    first = targets.nodes[0].id
+    request: pb.OpWriteBlockProto, stretch: Stretch, targets: Targets, limits: TransferLimits,
+    access: BlockAccess,
+) -> None:  # fmt: skip
+    first, token = targets.nodes[0].id, request.header.baseHeader.token
     seconds = limits.waiting(len(targets.nodes))
-    peer = await connect(first, request.header.baseHeader.token, seconds=limits.connect_seconds)
+    peer = await access.connect(first, token, seconds=limits.connect_seconds)
     try:
         await peer.send(encode_op(Op.WRITE_BLOCK, request), seconds=seconds)
         await send_stretch(peer, stretch, seconds=seconds)

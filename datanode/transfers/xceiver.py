@@ -98,7 +98,7 @@ class XceiverServer:
             lambda: Connection(self._budget, self._connected), host, port, backlog=256
         )
         bound = int(self._server.sockets[0].getsockname()[1])
-        if self._access.protections and is_privileged(bound):
+        if self._access.protections and is_privileged(bound) and not self._access.encrypts:
             log.warning("datanode.no_handshakes", port=bound, why="Hadoop has none below 1024")
             self._access.protections = ()
         return bound
@@ -245,7 +245,7 @@ class XceiverServer:
             await self._answer(peer, pb.Status.ERROR_INVALID, str(refusal))
             raise
         pins = request.pinning and self.moves.rules.pinning
-        receiver = Receiver(self._store, plan, peer, self.limits, pins=pins)
+        receiver = Receiver(self._store, plan, peer, self.limits, self._access, pins=pins)
         task = _own_task()
         self._writing[task] = receiver
         try:
@@ -360,7 +360,7 @@ class XceiverServer:
                 targets,
                 self.limits,
                 client=request.header.clientName,
-                token=self._access.token(block),
+                access=self._access,
             )
         except (DataNodeError, PeerLost, OSError) as problem:
             await self._answer(peer, pb.Status.ERROR, str(problem))

@@ -86,14 +86,6 @@ HAZARDS: Final = (
         "certificates (nnha.security.tls.dir), and set it to HTTP_ONLY for them, JournalNodes too",
     ),
     Hazard(
-        keys.ENCRYPT_DATA_TRANSFER,
-        bool,
-        _BLOCKS,
-        "nnha's NameNode gives out no encryption keys, and its DataNode encrypts nothing by them: "
-        "clients would send blocks in the clear",
-        "Set it to false, and with Kerberos dfs.data.transfer.protection to privacy instead",
-    ),
-    Hazard(
         keys.KEY_PROVIDER,
         bool,
         _NAMENODE,

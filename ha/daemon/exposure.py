@@ -23,6 +23,7 @@ from ha.conf.keys.security import (
     AUDIT_FORMAT,
     AUTHENTICATION,
     AUTHORIZATION,
+    ENCRYPT_DATA_TRANSFER,
     HTTP_AUTHENTICATION,
     HTTP_POLICY,
     SECURITY_MODE,
@@ -267,7 +268,8 @@ def by_tickets(configuration: Configuration) -> frozenset[str]:
         keys.NAMENODE_RPC, keys.NAMENODE_SERVICE_RPC, keys.NAMENODE_LIFELINE_RPC, keys.ZKFC_PORT,
         keys_datanode.RPC, keys_journal.HADOOP_RPC,
     )  # fmt: skip
-    blocks = (keys_datanode.DATA,) if configuration.get(keys_datanode.BLOCK_TOKENS) else ()
+    proving = (keys_datanode.BLOCK_TOKENS, ENCRYPT_DATA_TRANSFER)
+    blocks = (keys_datanode.DATA,) if any(map(configuration.get, proving)) else ()
     return frozenset(key.name for key in (*rpc, *blocks))
 
 

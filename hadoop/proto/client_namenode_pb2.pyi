@@ -122,6 +122,41 @@ class GetServerDefaultsResponseProto(_message.Message):
 Global___GetServerDefaultsResponseProto: _TypeAlias = GetServerDefaultsResponseProto  # noqa: Y015
 
 @_typing.final
+class GetDataEncryptionKeyRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetDataEncryptionKeyRequestProto: _TypeAlias = GetDataEncryptionKeyRequestProto  # noqa: Y015
+
+@_typing.final
+class GetDataEncryptionKeyResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DATAENCRYPTIONKEY_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def dataEncryptionKey(self) -> _hdfs_types_pb2.DataEncryptionKeyProto: ...
+    def __init__(
+        self,
+        *,
+        dataEncryptionKey: _hdfs_types_pb2.DataEncryptionKeyProto | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["dataEncryptionKey", b"dataEncryptionKey"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dataEncryptionKey", b"dataEncryptionKey"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetDataEncryptionKeyResponseProto: _TypeAlias = GetDataEncryptionKeyResponseProto  # noqa: Y015
+
+@_typing.final
 class CreateRequestProto(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -481,6 +481,40 @@ class TokenProto(_message.Message):
 Global___TokenProto: _TypeAlias = TokenProto  # noqa: Y015
 
 @_typing.final
+class DataEncryptionKeyProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEYID_FIELD_NUMBER: _builtins.int
+    BLOCKPOOLID_FIELD_NUMBER: _builtins.int
+    NONCE_FIELD_NUMBER: _builtins.int
+    ENCRYPTIONKEY_FIELD_NUMBER: _builtins.int
+    EXPIRYDATE_FIELD_NUMBER: _builtins.int
+    ENCRYPTIONALGORITHM_FIELD_NUMBER: _builtins.int
+    keyId: _builtins.int
+    blockPoolId: _builtins.str
+    nonce: _builtins.bytes
+    encryptionKey: _builtins.bytes
+    expiryDate: _builtins.int
+    encryptionAlgorithm: _builtins.str
+    def __init__(
+        self,
+        *,
+        keyId: _builtins.int | None = ...,
+        blockPoolId: _builtins.str | None = ...,
+        nonce: _builtins.bytes | None = ...,
+        encryptionKey: _builtins.bytes | None = ...,
+        expiryDate: _builtins.int | None = ...,
+        encryptionAlgorithm: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["blockPoolId", b"blockPoolId", "encryptionAlgorithm", b"encryptionAlgorithm", "encryptionKey", b"encryptionKey", "expiryDate", b"expiryDate", "keyId", b"keyId", "nonce", b"nonce"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["blockPoolId", b"blockPoolId", "encryptionAlgorithm", b"encryptionAlgorithm", "encryptionKey", b"encryptionKey", "expiryDate", b"expiryDate", "keyId", b"keyId", "nonce", b"nonce"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DataEncryptionKeyProto: _TypeAlias = DataEncryptionKeyProto  # noqa: Y015
+
+@_typing.final
 class FileEncryptionInfoProto(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

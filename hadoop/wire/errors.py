@@ -19,3 +19,7 @@ class ChecksumMismatch(DataNodeError):
 
 class MalformedTransfer(DataNodeError):
     """A peer's bytes make no sense, or are more than a limit allows."""
+
+
+class UnknownKey(MalformedTransfer):
+    """A data encryption key was made with a block key that a DataNode does not have."""

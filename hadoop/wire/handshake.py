@@ -1,7 +1,7 @@
 """The SASL handshake before the first operation of a connection to a DataNode.
 
-By DIGEST-MD5: the user is a block token's identifier and the password its password, both in base64.
-See docs/reference/block-tokens.md#the-handshake.
+By DIGEST-MD5: the user is a block token's identifier and the password its password, both in base64;
+or a data encryption key is both.  See docs/reference/block-tokens.md#the-handshake.
 """
 
 import base64
@@ -11,11 +11,12 @@ from typing import Final
 from ha.security.kerberos.own import own_kerberos
 from ha.security.sasl.digest_md5 import DigestInitiator, Service
 from ha.security.sasl.mechanism import Agreed, Protection, SaslFailure
+from ha.security.sasl.message_layer import CIPHERS
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.wire.byte_budget import ByteBudget
 from hadoop.wire.ciphered import AES
-from hadoop.wire.errors import MalformedTransfer
+from hadoop.wire.errors import MalformedTransfer, UnknownKey
 from hadoop.wire.packets import encode_message
 from hadoop.wire.peer import NO_BUDGET, Peer
 
@@ -29,33 +30,51 @@ def is_privileged(port: int) -> bool:
     return port <= _MOST_PRIVILEGED
 
 
-def service(protections: Sequence[Protection]) -> Service:
-    """Return what both sides know: Hadoop's protocol "hdfs" at the server "0"."""
-    return Service("hdfs/0", "0", protections)
+def service(protections: Sequence[Protection], algorithm: str = "") -> Service:
+    """Return what both sides know: Hadoop's protocol "hdfs" at the server "0".
+
+    ``algorithm`` is the only cipher to take; empty: any.
+    """
+    ciphers = [cipher for cipher in CIPHERS if algorithm in ("", cipher)]
+    return Service("hdfs/0", "0", protections, ciphers)
+
+
+def data_user(key: hdfs.DataEncryptionKeyProto) -> str:
+    """Return the user of the handshake with a key; Java has a key's id with a sign."""
+    key_id = int.from_bytes(key.keyId.to_bytes(4), signed=True)
+    return f"{key_id} {key.blockPoolId} {base64.b64encode(key.nonce).decode()}"
 
 
 async def connect(
     to: hdfs.DatanodeIDProto,
     token: hdfs.TokenProto,
     *,
+    key: hdfs.DataEncryptionKeyProto | None,
     seconds: float,
     budget: ByteBudget = NO_BUDGET,
 ) -> Peer:
-    """Connect to a DataNode, and prove to it that we hold a block token, if that is configured.
+    """Connect to a DataNode, and prove to it what is configured.
 
+    That is that we hold ``key`` where connections are encrypted, and the block token with Kerberos.
     ``budget`` is for packets that are longer than usual.
 
     Raises:
         PeerLost: the connection is not accepted in time, or ends.
+        UnknownKey: the DataNode does not know the key.
         MalformedTransfer: the DataNode refuses, or proves nothing itself.
     """
     peer = await Peer.connect(to.ipAddr, to.xferPort, seconds=seconds, budget=budget)
     own = own_kerberos()
-    if own is None or not own.data_wanted or is_privileged(to.xferPort):
-        return peer
     try:
-        ciphers = (AES,) if own.data_by_aes else ()
-        await initiate(peer, token, own.data_wanted, seconds=seconds, ciphers=ciphers)
+        if key is not None:
+            password = base64.b64encode(key.encryptionKey)
+            initiator = DigestInitiator(
+                service((Protection.PRIVACY,), key.encryptionAlgorithm), data_user(key), password
+            )
+            await _initiate(peer, initiator, (AES,), seconds)
+        elif own is not None and own.data_wanted and not is_privileged(to.xferPort):
+            ciphers = (AES,) if own.data_by_aes else ()
+            await initiate(peer, token, own.data_wanted, seconds=seconds, ciphers=ciphers)
     except BaseException:
         peer.abort()
         raise
@@ -74,9 +93,18 @@ async def initiate(
 
     ``ciphers`` are offered where privacy is wanted; which is taken is the DataNode's choice.
     """
-    offered = ciphers if Protection.PRIVACY in protections else ()
     user, password = map(base64.b64encode, (token.identifier, token.password))
     initiator = DigestInitiator(service(protections), user.decode(), password)
+    offered = ciphers if Protection.PRIVACY in protections else ()
+    await _initiate(peer, initiator, offered, seconds)
+
+
+async def _initiate(
+    peer: Peer,
+    initiator: DigestInitiator,
+    offered: Sequence[pb.CipherSuiteProto.ValueType],
+    seconds: float,
+) -> None:
     await peer.send(MAGIC + encode_message(Step(status=Step.SUCCESS)), seconds=seconds)
     try:
         answer = initiator.step((await next_step(peer, seconds=seconds)).payload)
@@ -105,8 +133,10 @@ def chosen(
 
 
 async def next_step(peer: Peer, *, seconds: float) -> Step:
-    """Return the peer's next step; raise MalformedTransfer where it gives up."""
+    """Return the peer's next step; raise MalformedTransfer or UnknownKey where it gives up."""
     step = await peer.read_message(Step, seconds=seconds)
+    if step.status == Step.ERROR_UNKNOWN_KEY:
+        raise UnknownKey(f"{peer.name} does not know our key: {step.message[:200]}")
     if step.status != Step.SUCCESS or not step.HasField("status"):
         raise MalformedTransfer(f"{peer.name} refuses the handshake: {step.message[:200]}")
     return step

@@ -72,6 +72,7 @@ READS: dict[str, Answer] = {
     "checkAccess": reads.check_access,
     "listOpenFiles": reads.list_open_files,
     "getServerDefaults": cluster_reads.get_server_defaults,
+    "getDataEncryptionKey": cluster_reads.get_data_encryption_key,
     "getFsStats": cluster_health.get_fs_stats,
     "getFsReplicatedBlockStats": cluster_health.get_fs_replicated_block_stats,
     "getFsECBlockGroupStats": cluster_health.get_fs_ec_block_group_stats,

@@ -3,6 +3,7 @@
 import posixpath
 
 from ha.conf.configuration import Configuration
+from ha.conf.data_encryption import data_algorithm
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import datanode as datanode_keys
 from ha.conf.keys import files as keys
@@ -60,6 +61,7 @@ def client_settings(conf: Configuration) -> Settings:
         protected=_protected_directories(conf),
         protected_below=conf.get(keys.PROTECTED_BELOW),
         tokens=_token_rules(conf),
+        data_algorithm=data_algorithm(conf),
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from ha.conf.configuration import Configuration
+from ha.conf.data_encryption import data_algorithm
 from ha.conf.errors import ConfigurationError
 from ha.conf.keys import blocks as keys
 from ha.conf.keys import datanode as keys_datanode
@@ -179,7 +180,8 @@ def cluster_of(
     cluster = Cluster(info.block_pool_id, blocks, random.Random(), rules)
     cluster.stale_seconds = _stale_after(conf)
     cluster.block_keys = _block_keys(conf, own_id)
-    cluster.tokens_may_end = conf.get(keys_datanode.BLOCK_TOKENS) is None
+    unset = conf.get(keys_datanode.BLOCK_TOKENS) is None
+    cluster.tokens_may_end = unset and data_algorithm(conf) is None
     cluster.belong_to(namespace)
     return cluster
 

@@ -36,10 +36,19 @@ _CONNECTED: list[Peer] = []
 """Closed with the nodes: what a test leaves open is its subject, not its fault."""
 
 
+_KEYS: list[hdfs.DataEncryptionKeyProto] = []
+
+
+def encrypt_by(*keys: hdfs.DataEncryptionKeyProto) -> None:
+    """Have all connections from now on encrypted by a key; without one, none."""
+    _KEYS[:] = keys
+
+
 async def connect(port: int, token: hdfs.TokenProto = NO_TOKEN) -> Peer:
-    """Connect, with a handshake if this process is to make them (``log_in``)."""
+    """Connect, with a handshake if there is to be one (``log_in``, ``encrypt_by``)."""
     to = hdfs.DatanodeIDProto(ipAddr="127.0.0.1", xferPort=port)
-    peer = await handshake.connect(to, token, seconds=SECONDS, budget=ByteBudget(1 << 24))
+    key, room = next(iter(_KEYS), None), ByteBudget(1 << 24)
+    peer = await handshake.connect(to, token, key=key, seconds=SECONDS, budget=room)
     _CONNECTED.append(peer)
     return peer
 

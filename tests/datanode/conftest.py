@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ha.security.kerberos.own import log_in
-from tests.datanode.block_client import Node, node
+from tests.datanode.block_client import Node, encrypt_by, node
 from tests.datanode.name_nodes import STANDBY, NameNode, name_node
 from tests.datanode.stores import close_stores
 
@@ -22,6 +22,7 @@ def _closed_stores() -> Iterator[None]:
 def _calls_as_itself_again() -> Iterator[None]:
     yield
     log_in(None)
+    encrypt_by()
 
 
 @pytest.fixture

@@ -87,5 +87,5 @@ async def test_keys_that_are_none_end_the_handshake(bad: pb.CipherOptionProto, w
     async with server:
         to = Place(server.sockets[0].getsockname()[1]).info.id
         with pytest.raises(MalformedTransfer, match=why):
-            await connect(to, everything(), seconds=SECONDS)
+            await connect(to, everything(), key=None, seconds=SECONDS)
         await asyncio.gather(*serving)

@@ -137,7 +137,7 @@ async def test_a_copy_from_another_datanode_needs_a_token_and_gets_no_answer(
     ):
         await block_client.write_whole([source.place], block(), DATA)
         targets = Targets([target.place.info], [hdfs.StorageTypeProto.DISK], [""])
-        await push(source.store, POOL.pool, block(), targets, LIMITS)
+        await push(source.store, POOL.pool, block(), targets, LIMITS, access=keys)
         peer = await Peer.connect("127.0.0.1", target.place.port, seconds=10)
         message = written(NO_TOKEN, target.place)
         assert isinstance(message, pb.OpWriteBlockProto)
@@ -148,8 +148,7 @@ async def test_a_copy_from_another_datanode_needs_a_token_and_gets_no_answer(
         peer.close()
         assert len(target.store) == 0
         keys.learn("nn1", RING.message())
-        made = keys.token(block())
-        await push(source.store, POOL.pool, block(), targets, LIMITS, token=made)
+        await push(source.store, POOL.pool, block(), targets, LIMITS, access=keys)
         await block_client.until(lambda: len(target.store) == 1)
 
 

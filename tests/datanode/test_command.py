@@ -70,7 +70,11 @@ REFUSED = {
     "a storage type": ({"dfs.datanode.data.dir": "[TAPE]/data"}, 78, "expected a path"),
     "another file system": ({"dfs.datanode.data.dir": "s3://bucket/data"}, 78, "not a local"),
     "no directory": ({"dfs.datanode.data.dir": ","}, 78, "names no directory"),
-    "encryption": ({"dfs.encrypt.data.transfer": "true"}, 78, "encrypts nothing"),
+    "encryption without keys": (
+        {"dfs.encrypt.data.transfer": "true", "dfs.block.access.token.enable": "false"},
+        78,
+        "no keys to encrypt with while dfs.block.access.token.enable is false",
+    ),
     "a NameNode elsewhere, and no address": (
         {
             "dfs.namenode.rpc-address.ns1.nn1": "198.51.100.1:8020",

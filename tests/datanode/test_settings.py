@@ -107,6 +107,22 @@ def test_a_protection_that_would_protect_nothing_is_refused(more: dict[str, str]
         read(more)
 
 
+@pytest.mark.parametrize("algorithm", ["", "rc4"])
+@pytest.mark.parametrize("more", [{}, {"dfs.data.transfer.protection": "integrity"}])
+def test_encryption_by_keys_takes_the_place_of_what_is_for_kerberos(
+    more: dict[str, str], algorithm: str
+) -> None:
+    """``dfs.data.transfer.protection`` may be set, too: with encryption it has no effect."""
+    encrypted = {
+        "dfs.encrypt.data.transfer": "true", "dfs.encrypt.data.transfer.algorithm": algorithm,
+    }  # fmt: skip
+    settings = read({**encrypted, **more})
+    assert (settings.algorithm, settings.protections) == (algorithm, ())
+    access = block_access(settings, None, PoolId("BP-1"))
+    assert (access.encrypts, access.protections) == (True, (Protection.PRIVACY,))
+    assert not block_access(read({}), None, PoolId("BP-1")).encrypts
+
+
 def test_what_is_configured_counts() -> None:
     found = read(
         {

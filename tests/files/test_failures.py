@@ -9,6 +9,7 @@ import pytest
 from google.protobuf.message import Message
 
 from files.errors import NotFound, OutcomeUnknown, Refused, Unwritable
+from files.namenodes import Namenodes
 from files.pipeline import WriteLimits
 from files.write import DEFAULT_LIMITS, Writer
 from ha.rpc.errors import RemoteFault
@@ -144,9 +145,11 @@ async def test_a_lost_answer_changes_nothing(tmp_path: Path, method: str) -> Non
                 return answer
 
             made.meddle = lose
-            await put(made.client, "/g", DATA)
-            async with await Writer.append(made.client, "/f") as writer:
-                await writer.write(DATA[700:])
+            old = made.client  # it has the NameNode's defaults
+            async with Namenodes(old.addresses, user=old.user, limits=old.limits) as client:
+                await put(client, "/g", DATA)
+                async with await Writer.append(client, "/f") as writer:
+                    await writer.write(DATA[700:])
         assert lost
         made.meddle = None
         assert await get(made.client, "/g") == DATA

@@ -12,6 +12,7 @@ from files.write import DEFAULT_LIMITS
 from hadoop.proto import data_transfer_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
 from hadoop.wire.packets import encode_message
+from tests.files.given_keys import PLAIN
 from tests.stand_in import stand_in
 
 LIMITS = replace(
@@ -98,7 +99,7 @@ async def test_what_is_said(name: str) -> None:
         failed: int | None = None
         pipeline = None
         try:
-            pipeline = await Pipeline.open(places(port), REQUEST, window, LIMITS)
+            pipeline = await Pipeline.open(PLAIN, places(port), REQUEST, window, LIMITS)
             for number in range(2):
                 packet = Sent(number, 100 * (number + 1), b"packet")
                 window.add(packet)
@@ -128,7 +129,7 @@ async def test_who_it_was_is_known_from_what_came_before_the_end() -> None:
         window = Window(0, 0)
         packet = Sent(0, 100, bytes(16 << 20))
         limits = replace(LIMITS, ack_seconds=20)
-        pipeline = await Pipeline.open(places(port), REQUEST, window, limits)
+        pipeline = await Pipeline.open(PLAIN, places(port), REQUEST, window, limits)
         window.add(packet)
         with pytest.raises(NodeFailed) as failure:
             await pipeline.send(packet)

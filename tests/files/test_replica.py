@@ -16,6 +16,7 @@ from hadoop.wire.checksums import checksums_of
 from hadoop.wire.connection import PeerLost
 from hadoop.wire.errors import ChecksumMismatch, DataNodeError, MalformedTransfer
 from hadoop.wire.packets import PacketHeader, encode_message, encode_packet
+from tests.files.given_keys import PLAIN
 from tests.stand_in import stand_in
 
 DATA = bytes(range(256)) * 8
@@ -101,7 +102,9 @@ async def outcome(said: Said, check: Callable[[Outcome], None] = lambda _: None)
         )  # fmt: skip
         read = ReplicaRead(block, node, BEGIN, END)
         try:
-            async with aclosing(parts(read, "reader", LIMITS, ByteBudget(1 << 20))) as bytes_of:
+            async with aclosing(
+                parts(PLAIN, read, "reader", LIMITS, ByteBudget(1 << 20))
+            ) as bytes_of:
                 async for part in bytes_of:
                     found.got += part
         finally:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from secrets import token_bytes
 from typing import Any
 
 from google.protobuf.message import Message
@@ -16,14 +17,17 @@ from files.write import Writer
 from ha.conf.topology import HostPort
 from ha.rpc.protocol import Call, Method
 from ha.rpc.server import RpcServer
+from hadoop.block_tokens import KeyRing, first_ring
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import hdfs_types_pb2 as types
 from namenode_sim.client_protocol.words.model import Settings
+from namenode_sim.datanode_protocol.block_keys import wall_ms
 from namenode_sim.process.client_service import ClientService
 from tests.namenode_sim.client_protocol import namenode_in_memory as memory
 from tests.namenode_sim.datanode_protocol.served import NameNode, data_node, name_node
 
 MIB = 1 << 20
+HOUR_MS = 3_600_000
 LIMITS = CallLimits(connect_seconds=5, attempt_seconds=20, total_seconds=30)
 
 Handle = Callable[[Call, Any], Awaitable[Message]]
@@ -90,13 +94,24 @@ async def _carried_out(handle: Handle, call: Call, request: Message) -> Message:
     return await handle(call, request)
 
 
+def fresh_ring(serial: int = 1) -> KeyRing:
+    """Return the keys of a NameNode that has just started."""
+    return first_ring(serial, wall_ms(), HOUR_MS, HOUR_MS, token_bytes)
+
+
 @asynccontextmanager
-async def world(folder: Path, datanodes: int = 3) -> AsyncIterator[World]:
+async def world(
+    folder: Path, datanodes: int = 3, *, algorithm: str | None = None
+) -> AsyncIterator[World]:
+    """Run a NameNode and DataNodes; with an ``algorithm`` blocks are encrypted on their way."""
     async with AsyncExitStack() as stack:
         namenode = await stack.enter_async_context(name_node(active=True))
+        if algorithm is not None:
+            namenode.cluster.block_keys = fresh_ring()
         face = ClientService(
             namenode.namespace, memory.MemoryLog(), memory.OpenGate(), memory.SUPERUSER,
-            namenode.cluster, settings=Settings(), groups=memory.NamedGroups(),
+            namenode.cluster, settings=Settings(data_algorithm=algorithm),
+            groups=memory.NamedGroups(),
         )  # fmt: skip
         server = RpcServer([])
         port = await server.start("127.0.0.1", 0)
@@ -121,6 +136,8 @@ async def world(folder: Path, datanodes: int = 3) -> AsyncIterator[World]:
         }
         server.serve([replace(protocol, methods=methods)])
         for number in range(datanodes):
-            node = await stack.enter_async_context(data_node(folder / f"dn{number}", namenode))
+            node = await stack.enter_async_context(
+                data_node(folder / f"dn{number}", namenode, algorithm=algorithm)
+            )
             made.datanodes.append(node)
         yield made

@@ -1,5 +1,6 @@
 """Block tokens: their bytes, what they prove, and how keys are rolled."""
 
+import base64
 from dataclasses import replace
 from typing import Final
 
@@ -11,6 +12,8 @@ from hadoop import block_tokens
 from hadoop.block_tokens import BlockKey, Grant, Mode, TokenRefused
 from hadoop.proto import block_tokens_pb2 as pb
 from hadoop.proto import hdfs_types_pb2 as hdfs
+from hadoop.wire.errors import UnknownKey
+from hadoop.wire.handshake import data_user
 
 NOW: Final = 1_700_000_000_000
 HOUR: Final = 3_600_000
@@ -236,3 +239,79 @@ def test_a_javas_negative_id_travels_without_its_sign() -> None:
         )
     )
     assert current.key_id == -3
+
+
+# ---- keys of encrypted connections ----
+
+NONCE: Final = bytes(range(1, 9))
+SECRET: Final = bytes.fromhex("eadedbec58e169a0a0915fcbf03ae758481ab0c4")
+"""What `openssl dgst -sha1 -mac HMAC` makes of the nonce under the bytes of KEY."""
+
+
+def data_key(key: BlockKey = KEY) -> hdfs.DataEncryptionKeyProto:
+    return block_tokens.data_key(key, "BP-1", NONCE, NOW, "rc4")
+
+
+def test_a_data_encryption_key_is_the_hmac_of_its_nonce_under_a_block_key() -> None:
+    assert data_key() == hdfs.DataEncryptionKeyProto(
+        keyId=7, blockPoolId="BP-1", nonce=NONCE, encryptionKey=SECRET, expiryDate=NOW,
+        encryptionAlgorithm="rc4",
+    )  # fmt: skip
+    assert not block_tokens.data_key(KEY, "", NONCE, NOW, "").HasField("encryptionAlgorithm")
+    assert data_user(data_key()) == "7 BP-1 AQIDBAUGBwg="
+    assert data_user(data_key(KEYS[-3])) == "-3 BP-1 AQIDBAUGBwg="
+
+
+@pytest.mark.parametrize("key", KEYS.values())
+def test_the_other_end_finds_the_secret_by_the_user(key: BlockKey) -> None:
+    made = data_key(key)
+    assert block_tokens.data_secret(data_user(made), "BP-1", KEYS, NOW) == made.encryptionKey
+
+
+def test_a_namenode_makes_keys_that_last_as_long_as_its_tokens() -> None:
+    made = ring().data_key("BP-1", NONCE, NOW, "")
+    assert made.expiryDate == NOW + 2 * HOUR
+    found = block_tokens.data_secret(data_user(made), "BP-1", ring().known, NOW + 4 * HOUR)
+    assert found == made.encryptionKey
+    with pytest.raises(UnknownKey, match="key 10, which is not known here"):
+        block_tokens.data_secret(data_user(made), "BP-1", ring().known, NOW + 4 * HOUR + 1)
+
+
+OF_NO_KEY: Final = {
+    "": "names no data encryption key",
+    "7 BP-1": "names no data encryption key",
+    "7 BP-1 AQIDBAUGBwg= 1": "names no data encryption key",
+    "x BP-1 AQIDBAUGBwg=": "names no data encryption key",
+    "7 BP-1 *": "names no data encryption key",
+    "7 BP-1 AQIDBAUGBwg": "names no data encryption key",
+    f"{'7' * 5000} BP-1 AQIDBAUGBwg=": "names no data encryption key",
+    "7 BP-2 AQIDBAUGBwg=": "none of this block pool",
+    "7 BP-1 ": "none of this block pool",
+    "7 BP-1 AQIDBAUGBw==": "none of this block pool",
+    f"7 BP-1 {base64.b64encode(token().identifier).decode()}": "none of this block pool",
+}
+
+
+@pytest.mark.parametrize("user", OF_NO_KEY)
+def test_a_user_that_names_no_key_of_this_pool_is_refused(user: str) -> None:
+    """Not even one with the identifier of a block token, whose holder has its HMAC."""
+    with pytest.raises(TokenRefused, match=OF_NO_KEY[user]):
+        block_tokens.data_secret(user, "BP-1", KEYS, NOW)
+
+
+@pytest.mark.parametrize("user", ["8 BP-1 AQIDBAUGBwg=", "-7 BP-1 AQIDBAUGBwg="])
+def test_a_block_key_that_is_not_known_is_another_refusal(user: str) -> None:
+    with pytest.raises(UnknownKey):
+        block_tokens.data_secret(user, "BP-1", KEYS, NOW)
+
+
+@given(
+    st.one_of(
+        st.text(),
+        st.builds(" ".join, st.lists(st.text(max_size=12), min_size=3, max_size=3)),
+        st.builds("{} BP-1 {}".format, st.integers(-9, 9), st.text(max_size=12)),
+    )
+)
+def test_any_user_is_refused_in_one_of_two_ways(user: str) -> None:
+    with pytest.raises((TokenRefused, UnknownKey)):
+        block_tokens.data_secret(user, "BP-1", {}, NOW)

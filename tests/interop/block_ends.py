@@ -46,7 +46,8 @@ async def replicas(namenodes: Namenodes, path: str) -> list[bytes]:
     found = []
     for node in block.locs:
         asked = ReplicaRead(block, node, 0, reader.length)
-        async with aclosing(parts(asked, "test", ReadLimits(), ByteBudget(1 << 24))) as pieces:
+        budget = ByteBudget(1 << 24)
+        async with aclosing(parts(namenodes, asked, "test", ReadLimits(), budget)) as pieces:
             found.append(b"".join([piece async for piece in pieces]))
     return found
 
@@ -61,10 +62,12 @@ def wait_for_replicas(admin: JavaObject, path: JavaObject, count: int) -> None:
     wait_until(known, what=f"replicas of {path}", deadline_seconds=SECONDS)
 
 
-def ensure_protected(ours: OurCluster, protection: str) -> None:
-    """Assert that all DataNodes of ours have had callers with this protection."""
+def protected(ours: OurCluster, protection: str) -> list[str]:
+    """Return the DataNodes of ours that have had callers with this protection."""
+    found = []
     for node in ours.cluster.datanodes:
         page = http_get(ours.cluster.layout.url(node) + "/metrics", deadline_seconds=SECONDS)
         assert page is not None
-        found = re.search(HANDSHAKES.format(protection), page[1].decode(), re.MULTILINE)
-        assert found, f"{node} knows of no connection with {protection}"
+        if re.search(HANDSHAKES.format(protection), page[1].decode(), re.MULTILINE):
+            found.append(node)
+    return found

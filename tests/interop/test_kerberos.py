@@ -26,8 +26,8 @@ from ha.security.kerberos.settings import login, name_rules
 from tests.ha.security.kdc import REALM, Kdc
 from tests.interop.block_ends import (
     AES,
-    ensure_protected,
     java_datanode,
+    protected,
     replicas,
     wait_for_replicas,
 )
@@ -372,7 +372,8 @@ async def test_blocks_go_between_javas_ends_and_ours_in_each_protection(
                         out.close()
                     wait_for_replicas(admin, path(name), 3)
                     assert await replicas(namenodes, name) == [data] * 3
-                    ensure_protected(ours, suite[:3].lower() or protection)
+                    reached = protected(ours, suite[:3].lower() or protection)
+                    assert reached == [*ours.cluster.datanodes]
             finally:
                 log_in(None)
         for log in ours.cluster.layout.directory.glob("logs/dn*.log"):

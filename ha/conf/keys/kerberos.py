@@ -68,7 +68,7 @@ DATA_PROTECTION = Key(
 )  # fmt: skip
 CIPHER_SUITES = Key(
     "dfs.encrypt.data.transfer.cipher.suites", optional(one_of("AES/CTR/NoPadding")), "", _G,
-    "encrypts connections to DataNodes with privacy; unset: what DIGEST-MD5 has, which is slow",
+    "encrypts private connections to DataNodes; unset: what DIGEST-MD5 has, which is slow",
 )  # fmt: skip
 CIPHER_KEY_BITS = Key(
     "dfs.encrypt.data.transfer.cipher.key.bitlength", _key_bits, "128", _G,

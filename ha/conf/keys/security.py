@@ -5,7 +5,16 @@ from typing import Final
 
 from ha.conf.errors import BadValue
 from ha.conf.keys.key import Key, Scope
-from ha.conf.keys.units import duration, flag, optional_text, text, whole, words
+from ha.conf.keys.units import (
+    duration,
+    flag,
+    one_of,
+    optional,
+    optional_text,
+    text,
+    whole,
+    words,
+)
 
 _G, _NN = Scope.GLOBAL, Scope.NAMENODE
 _ms = duration("ms", zero=False)
@@ -168,8 +177,13 @@ HTTPS_NEEDS_CERTIFICATE = Key(
     "dfs.client.https.need-auth", flag, "false", _G, "HTTPS for callers with a certificate only"
 )
 ENCRYPT_DATA_TRANSFER = Key(
-    "dfs.encrypt.data.transfer", flag, "false", _G, "blocks are encrypted on the wire"
-)
+    "dfs.encrypt.data.transfer", flag, "false", _G,
+    "all connections to DataNodes are encrypted by keys of the NameNode, with Kerberos or without",
+)  # fmt: skip
+DATA_ALGORITHM = Key(
+    "dfs.encrypt.data.transfer.algorithm", optional(one_of("3des", "rc4")), "", _G,
+    "by which, where AES is not agreed on; unset: 3des",
+)  # fmt: skip
 KEY_PROVIDER = Key(
     "hadoop.security.key.provider.path", optional_text, "", _G, "the keys of encryption zones"
 )

@@ -30,7 +30,8 @@ _SNAPSHOTS = (
 )
 
 _REASONS: Mapping[str, str] = {
-    "it names a Java class: dfs.data.transfer.protection holds for every connection": """
+    "it names a Java class: dfs.data.transfer.protection and dfs.encrypt.data.transfer hold for "
+    "every connection": """
         dfs.data.transfer.saslproperties.resolver.class dfs.trustedchannel.resolver.class""",
     "nnha's NameNode always takes Hadoop's default": """
         dfs.corruptfilesreturned.max dfs.namenode.list.cache.directives.num.responses

@@ -1,6 +1,7 @@
 """Calls about the cluster rather than a path: defaults, policies, safe mode."""
 
 from ha.rpc.java_names import UNSUPPORTED_OPERATION
+from hadoop.block_tokens import NONCE_BYTES
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto import hdfs_types_pb2 as types
 from namenode_sim.client_protocol.words import errors
@@ -26,7 +27,7 @@ def get_server_defaults(
             writePacketSize=settings.write_packet_size,
             replication=settings.replication,
             fileBufferSize=settings.file_buffer_size,
-            encryptDataTransfer=False,
+            encryptDataTransfer=settings.data_algorithm is not None,
             trashInterval=settings.trash_interval_minutes,
             checksumType=types.ChecksumTypeProto.Value(f"CHECKSUM_{settings.checksum_type}"),
             keyProviderUri="",
@@ -34,6 +35,18 @@ def get_server_defaults(
             snapshotTrashRootEnabled=False,
         )
     )
+
+
+def get_data_encryption_key(
+    scene: Scene, _: calls.GetDataEncryptionKeyRequestProto
+) -> calls.GetDataEncryptionKeyResponseProto:
+    """Return a new key for connections to DataNodes; none where they are not encrypted."""
+    ring, algorithm = scene.cluster.block_keys, scene.settings.data_algorithm
+    if ring is None or algorithm is None:
+        return calls.GetDataEncryptionKeyResponseProto()
+    nonce = scene.random(NONCE_BYTES)
+    made = ring.data_key(scene.cluster.pool, nonce, scene.now_ms, algorithm)
+    return calls.GetDataEncryptionKeyResponseProto(dataEncryptionKey=made)
 
 
 def get_storage_policies(

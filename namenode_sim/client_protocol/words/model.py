@@ -71,6 +71,7 @@ class Settings:
     protected: frozenset[str] = frozenset()
     protected_below: bool = False
     tokens: TokenRules = TokenRules()
+    data_algorithm: str | None = None
 
 
 DEFAULT_SETTINGS = Settings()

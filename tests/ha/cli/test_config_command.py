@@ -157,16 +157,16 @@ def test_what_nnha_does_not_use_is_explained_and_told_by_validate(tmp_path: Path
 
 
 def test_what_keeps_a_daemon_from_starting_is_a_problem(tmp_path: Path) -> None:
-    name = "dfs.encrypt.data.transfer"
-    checked = run("config", prepared(tmp_path, **{name: "true"}), "validate")
+    name = "dfs.http.policy"
+    checked = run("config", prepared(tmp_path, **{name: "HTTPS_ONLY"}), "validate")
     assert checked.exit_code == 8
     (problem,) = [line for line in checked.stderr.splitlines() if line.startswith("problem: ")]
-    assert f"{name} is true, but nnha's NameNode gives out no" in problem
-    assert "Namenode and datanode do not start. Set it to false" in problem
+    assert f"{name} is HTTPS_ONLY, but of nnha's daemons a JournalNode alone serves" in problem
+    assert "Namenode and datanode do not start. Keep these connections" in problem
     told = run("config", tmp_path, "explain", name)
     assert told.exit_code == 0
     assert "if asked for, namenode and datanode do not start" in told.stdout
-    assert "in effect        True" in told.stdout
+    assert "in effect        HTTPS_ONLY" in told.stdout
 
 
 def test_a_variable_that_stays_in_a_value_is_doubted(tmp_path: Path) -> None:

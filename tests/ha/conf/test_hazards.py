@@ -22,7 +22,6 @@ ASKED = {
     "hadoop.security.saslproperties.resolver.class=org.example.Resolver": EVERY_DAEMON,
     "hadoop.http.authentication.type=org.example.Handler": SERVERS,
     "dfs.http.policy=HTTPS_ONLY": BLOCKS,
-    "dfs.encrypt.data.transfer=true": BLOCKS,
     "hadoop.security.key.provider.path=kms://http@h:9600/kms": {Daemon.NAMENODE},
     "dfs.encryption.key.provider.uri=kms://http@h:9600/kms": {Daemon.NAMENODE},
     f"hadoop.security.group.mapping={LDAP}": {Daemon.NAMENODE},
@@ -37,7 +36,7 @@ HARMLESS = (
     "hadoop.http.authentication.type=kerberos",
     "dfs.http.policy=HTTP_ONLY",
     "dfs.http.policy=HTTP_AND_HTTPS",
-    "dfs.encrypt.data.transfer=false",
+    "dfs.encrypt.data.transfer=true",
     "dfs.encrypt.data.transfer.algorithm=3des",
     "hadoop.security.key.provider.path=",
     f"hadoop.security.group.mapping={SHELL}",
@@ -70,10 +69,10 @@ def test_what_asks_for_nothing_stops_nobody(tmp_path: Path, override: str) -> No
 def test_a_danger_for_all_nodes_is_told_once_and_with_its_value_as_it_is_written(
     tmp_path: Path,
 ) -> None:
-    found = configured(tmp_path, "dfs.encrypt.data.transfer=TRUE")
-    (told,) = [one.told("Nobody starts") for one in dangers(found)]
-    assert "dfs.encrypt.data.transfer is true, but" in told
-    for_one = "dfs.namenode.edits.qjournals.resolution-enabled.ns1.nn2=true"
+    name = "dfs.namenode.edits.qjournals.resolution-enabled"
+    (told,) = [one.told("Nobody starts") for one in dangers(configured(tmp_path, f"{name}=TRUE"))]
+    assert f"{name} is true, but" in told
+    for_one = f"{name}.ns1.nn2=true"
     (of_one,) = dangers(configured(tmp_path, for_one))
     assert of_one.where == "the command line (-D): " + for_one.removesuffix("=true")
 

@@ -46,6 +46,7 @@ VALUES = {
     "dfs.block.access.token.enable": "false",
     "dfs.checksum.type": "CRC32",
     "dfs.data.transfer.protection": "privacy",
+    "dfs.encrypt.data.transfer.algorithm": "rc4",
     "dfs.encrypt.data.transfer.cipher.key.bitlength": "192",
     "dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding",
     "dfs.ha.namenode.id": "nn2",
@@ -77,6 +78,7 @@ VALUES = {
 HADOOP_RPC = "nnha.journalnode.hadoop-rpc-address=127.0.0.1:8486"
 WITH = {
     "dfs.data.transfer.protection": ("hadoop.security.authentication=kerberos",),
+    "dfs.encrypt.data.transfer.algorithm": ("dfs.encrypt.data.transfer=true",),
     "dfs.encrypt.data.transfer.cipher.key.bitlength": (
         "dfs.encrypt.data.transfer.cipher.suites=AES/CTR/NoPadding",
     ),

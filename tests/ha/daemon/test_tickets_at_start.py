@@ -61,8 +61,9 @@ def test_blocks_may_be_reached_where_tokens_are_asked_for(realm: Kdc, tmp_path: 
         "dfs.datanode.keytab.file": str(realm.keytab("dn/localhost")),
         "dfs.datanode.hostname": "localhost",
     }
-    on = configuration(realm, tmp_path, {**keytab, "dfs.block.access.token.enable": "true"})
-    assert check_exposure(on, Daemon.DATANODE, [DATA]).ways
+    for key in ("dfs.block.access.token.enable", "dfs.encrypt.data.transfer"):
+        on = configuration(realm, tmp_path, {**keytab, key: "true"})
+        assert check_exposure(on, Daemon.DATANODE, [DATA]).ways
     off = configuration(realm, tmp_path, {**keytab, "dfs.block.access.token.enable": "false"})
     with pytest.raises(ConfigurationError, match="is false, but with Kerberos block tokens must"):
         check_exposure(off, Daemon.DATANODE, [DATA])

@@ -1,12 +1,16 @@
 """Calls about the cluster rather than a path: defaults, policies, and what is not served."""
 
+import time
+
 import pytest
 from google.protobuf.message import Message
 
 from ha.rpc.errors import RemoteFault
 from ha.rpc.java_names import ACCESS_CONTROL, FILE_NOT_FOUND, UNSUPPORTED_OPERATION
+from hadoop.block_tokens import data_secret, first_ring
 from hadoop.proto import client_namenode_pb2 as calls
 from hadoop.proto.hdfs_types_pb2 import ChecksumTypeProto, FsServerDefaultsProto
+from hadoop.wire.handshake import data_user
 from namenode_sim.client_protocol.words.errors import HADOOP_ILLEGAL_ARGUMENT
 from namenode_sim.client_protocol.words.model import Settings
 from namenode_sim.edits.ops import RollingUpgradeStart, SetStoragePolicy
@@ -40,6 +44,29 @@ async def test_the_defaults_of_clients_are_settings() -> None:
         policyId=7,
         snapshotTrashRootEnabled=False,
     )
+
+
+@pytest.mark.parametrize("algorithm", [None, "", "rc4"])
+async def test_keys_of_encrypted_connections_are_given_where_clients_are_to_ask(
+    algorithm: str | None,
+) -> None:
+    served = namenode_in_memory.serve(settings=Settings(data_algorithm=algorithm))
+    defaults = await served.call("getServerDefaults")
+    assert isinstance(defaults, calls.GetServerDefaultsResponseProto)
+    assert defaults.serverDefaults.encryptDataTransfer == (algorithm is not None)
+    assert await served.call("getDataEncryptionKey") == calls.GetDataEncryptionKeyResponseProto()
+    now_ms = time.time_ns() // 1_000_000
+    ring = served.cluster.block_keys = first_ring(5, now_ms, 10**8, 10**7, bytes)
+    for _ in "ab":
+        answer = await served.call("getDataEncryptionKey")
+        assert isinstance(answer, calls.GetDataEncryptionKeyResponseProto)
+        assert answer.HasField("dataEncryptionKey") == (algorithm is not None)
+        if algorithm is not None:
+            made, pool = answer.dataEncryptionKey, served.cluster.pool
+            assert made.encryptionAlgorithm == algorithm
+            assert abs(made.expiryDate - now_ms - 10**7) < 10**6
+            found = data_secret(data_user(made), pool, ring.known, now_ms)
+            assert made.encryptionKey == found
 
 
 async def test_all_storage_policies_are_listed() -> None:

@@ -159,10 +159,12 @@ async def data_node(
     scan: ScanRhythm | None = None,
     kept_free: int = 0,
     locked_memory: int = 0,
+    algorithm: str | None = None,
 ) -> AsyncIterator[DataNode]:
     """Run a DataNode that all these NameNodes know; ``more`` are volumes of which all may fail.
 
-    It leaves ``kept_free`` bytes of each volume to others, and may cache ``locked_memory``.
+    It leaves ``kept_free`` bytes of each volume to others, and may cache ``locked_memory``.  With
+    an ``algorithm`` its connections are encrypted.
     """
     addresses = {
         NameNodeId(f"nn{number}"): HostPort("127.0.0.1", one.port)
@@ -172,7 +174,7 @@ async def data_node(
         [folder, *more], [], tolerated=len(more), locked_memory=locked_memory
     )
     chosen = replace(chosen, namenodes=addresses, scan=scan or chosen.scan)
-    node = DataNode(replace(chosen, kept_free=kept_free))
+    node = DataNode(replace(chosen, kept_free=kept_free, algorithm=algorithm))
     stop = asyncio.Event()
     task = asyncio.create_task(node.run(stop))
     before = [_registrations(one) for one in served]

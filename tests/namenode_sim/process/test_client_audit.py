@@ -122,7 +122,8 @@ def test_every_call_has_its_words_or_is_known_to_have_none() -> None:
     assert set(WORDS) <= set(served)
     assert set(served) - set(WORDS) == {
         # Hadoop 3.5 writes no line of these, or nnha refuses them.
-        "getAdditionalDatanode", "getCurrentEditLogTxid", "getFsECBlockGroupStats",
+        "getAdditionalDatanode", "getCurrentEditLogTxid", "getDataEncryptionKey",
+        "getFsECBlockGroupStats",
         "getFsReplicatedBlockStats", "getFsStats", "getHAServiceState", "getPreferredBlockSize",
         "getServerDefaults", "getStoragePolicies", "getStoragePolicy", "listCorruptFileBlocks",
         "msync", "renewLease", "reportBadBlocks", "rollingUpgrade", "updateBlockForPipeline",

@@ -71,6 +71,7 @@ FIELDS: dict[str, tuple[str, object]] = {
     "dfs.namenode.delegation.token.max-lifetime=5s": ("tokens", TokenRules(lifetime_ms=5000)),
     "dfs.namenode.delegation.token.renew-interval=7": ("tokens", TokenRules(renewal_ms=7)),
     "dfs.namenode.delegation.key.update-interval=1m": ("tokens", TokenRules(key_ms=60_000)),
+    "dfs.encrypt.data.transfer=true": ("data_algorithm", ""),
 }
 
 
@@ -101,6 +102,16 @@ def test_what_cannot_be_is_refused(tmp_path: Path, override: str) -> None:
     with pytest.raises(ConfigurationError, match=REFUSED[override]) as refusal:
         configured(tmp_path, override)
     assert override.partition("=")[0] in str(refusal.value)
+
+
+def test_encryption_takes_the_keys_of_block_tokens(tmp_path: Path) -> None:
+    encrypts, tokens = "dfs.encrypt.data.transfer=true", "dfs.block.access.token.enable="
+    found = configured(tmp_path, encrypts, f"{tokens}true", f"{encrypts[:25]}.algorithm=rc4")
+    assert found.data_algorithm == "rc4"
+    with pytest.raises(ConfigurationError, match=r"is true, but there are no keys to encrypt with"):
+        configured(tmp_path, encrypts, f"{tokens}false")
+    with pytest.raises(ConfigurationError, match="must be 3des or rc4"):
+        configured(tmp_path, encrypts, f"{encrypts[:25]}.algorithm=des")
 
 
 def test_limits_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
