@@ -99,11 +99,12 @@ class Acknowledger:
         await self._due.put(due)
 
     async def _run(self) -> None:
-        while True:
-            due = await self._due.get()
-            if due is None:
-                return
-            await self._send(due, await self._downstream(due.header))
+        try:
+            while (due := await self._due.get()) is not None:
+                await self._send(due, await self._downstream(due.header))
+        finally:
+            while not self._due.empty():  # an ``add`` that waits for room would wait for ever
+                self._due.get_nowait()
 
     async def _downstream(self, header: PacketHeader) -> list[int]:
         """Return the replies of the DataNodes behind us: ERROR if the next one is lost."""

@@ -162,7 +162,7 @@ class Moves:
         wish = StorageId(request.storageId)
         try:
             await move(self._store, replica, kind, wish, paced=self.throttle.passed)
-        except ChecksumMismatch:
+        except (ChecksumMismatch, ReplicaMissing):
             self._on_suspicion(block)
             raise
 

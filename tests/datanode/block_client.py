@@ -93,6 +93,7 @@ class Node:
     store: Store
     server: XceiverServer
     place: Place
+    suspected: list[Block]
 
 
 def places(nodes: list[Node]) -> list[Place]:
@@ -113,13 +114,15 @@ async def node(
     """Run one with a volume on a disk, and one of each type of ``more``."""
     others = [volume(folder / kind, f"DS-{folder.name}-{kind}", kind) for kind in more]
     kept = await store(volume(folder / "disk", f"DS-{folder.name}"), *others)
+    suspected = list[Block]()
     server = XceiverServer(
         kept, POOL.pool, limits, moves=moves, uuid=f"uuid-{folder.name}",
+        on_suspicion=suspected.append,
         on_damaged_source=on_damaged_source, access=access,
     )  # fmt: skip
     port = await server.start("127.0.0.1", port)
     try:
-        yield Node(kept, server, Place(port))
+        yield Node(kept, server, Place(port), suspected)
     finally:
         hang_up()
         await server.stop()

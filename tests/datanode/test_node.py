@@ -3,11 +3,12 @@
 import asyncio
 import json
 import shutil
+from itertools import permutations
 from pathlib import Path
 
 import pytest
 
-from datanode.namenodes.claim import NameNodeId
+from datanode.namenodes.claim import NameNodeId, Said
 from datanode.namenodes.claim_file import read_claims
 from datanode.process.node import DataNode
 from ha.daemon.process import ExitWith
@@ -22,6 +23,18 @@ from tests.datanode.stores import POOL, block
 from tests.log_lines import captured
 
 DATA = bytes(range(251)) * 40
+
+
+@pytest.mark.parametrize("order", list(permutations((1, 2, 3))))
+async def test_of_those_that_claim_at_once_the_newest_is_obeyed(
+    tmp_path: Path, order: tuple[int, ...]
+) -> None:
+    """Hear each while the claims of the others are being written down."""
+    node = DataNode(name_nodes.settings([tmp_path], [NameNode() for _ in order]))
+    await asyncio.gather(
+        *(node.heard(NameNodeId(f"nn{number}"), Said.ACTIVE, number) for number in order)
+    )
+    assert (node.status()["obeyed"], node.status()["highest_claim"]) == ("nn3", 3)
 
 
 @pytest.mark.row("B29")
