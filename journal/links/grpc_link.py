@@ -248,7 +248,10 @@ def _channel(addresses: Sequence[str], name: str, material: "Material | None") -
 
 
 async def _leave(channel: Any) -> None:  # noqa: ANN401 - grpc has no types
-    await channel.close(_LEAVE_SECONDS)
+    try:
+        await asyncio.sleep(_LEAVE_SECONDS)  # gRPC's own grace, cancelled, leaves it open for good
+    finally:
+        await channel.close()
 
 
 def translate(failure: grpc.aio.AioRpcError) -> JournalError:

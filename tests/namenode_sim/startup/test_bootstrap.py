@@ -289,16 +289,19 @@ async def test_a_fetch_that_is_cut_short_leaves_nothing_or_the_whole_image(tmp_p
 
 
 async def test_a_source_that_falls_silent_is_given_up(tmp_path: Path) -> None:
+    given_up = asyncio.Event()
+
     async def stall(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"X-MD5-Digest": "0" * 32})
         response.content_length = 100
         await response.prepare(request)
         await response.write(b"x")
-        await asyncio.Event().wait()
+        await given_up.wait()
         return response
 
     async with serving(web.get("/imagetransfer", stall)) as at:
         with pytest.raises(FetchFailed):
             async with asyncio.timeout(30):
                 await fetch_image(at, tmp_path, TxId(5), info(), stall_seconds=0.2)
+        given_up.set()
     assert list(tmp_path.iterdir()) == []

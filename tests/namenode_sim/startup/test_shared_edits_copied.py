@@ -1,6 +1,8 @@
 """What of the local edits comes into the journal, in which parts, and what never does."""
 
+import asyncio
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,8 @@ from namenode_sim.edits.ops import Op, SetXAttr, StartLogSegment
 from namenode_sim.edits.values import XAttr, XAttrNamespace
 from namenode_sim.namespace.namespace import Namespace
 from namenode_sim.startup.shared_edits import BATCH_BYTES, initialize_shared_edits
+from tests.journal.node.process import until
+from tests.journal.writer.proxy import Fate, behind_proxies
 from tests.namenode_sim.startup import startup_world
 from tests.worlds.files import info, write_segment
 from tests.worlds.name_dirs import format_name_dirs
@@ -47,6 +51,31 @@ async def test_edits_of_any_size_arrive_in_order(
     write_segment(at.name_dir / "current", 1, ops)
     assert await initialize(at) == len(ops)
     assert await at.journal_ops(info()) == list(enumerate(ops, start=1))
+
+
+async def test_a_node_behind_the_majority_is_waited_for(
+    at: startup_world.World, tmp_path: Path
+) -> None:
+    def slowly(_: int, method: str) -> Fate:
+        return Fate.HOLD if method == "FinalizeLogSegment" else Fate.PASS
+
+    startup_world.in_use(at.name_dir)
+    stored = [tmp_path / "journal" / f"jn{i}" / "ns1" / "current" for i in range(3)]
+
+    def closed(i: int) -> int:
+        return len(list(stored[i].glob("edits_0*")))
+
+    async with behind_proxies(at.nodes.addresses[2:]) as (slow,):
+        slow.judge = slowly
+        uri = ";".join(f"{host}:{port}" for host, port in [*at.nodes.addresses[:2], slow.address])
+        copying = asyncio.create_task(
+            initialize(at, f"dfs.namenode.shared.edits.dir=qjournal://{uri}/ns1")
+        )
+        await until(lambda: closed(0) == closed(1) == 2, "a majority has it all")
+        await slow.held.wait()
+        slow.opened.set()
+        assert await copying == LAST
+        assert closed(2) == 2
 
 
 FOREIGN = {
