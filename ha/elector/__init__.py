@@ -1,1 +1,1 @@
-"""Which NameNode may be active: the election on ZooKeeper, a pure core with one door to kazoo."""
+"""Elects the active NameNode with ZooKeeper, as Hadoop's ActiveStandbyElector does."""

@@ -1,4 +1,4 @@
-"""What the elector asks for, in the imperative: of ZooKeeper's door, and of the application."""
+"""The actions that the core requests: of the ZooKeeper client, and of the application."""
 
 from ha.elector.model import AttemptNumber, SessionNumber, Term
 from ha.record import dataclass
@@ -13,7 +13,7 @@ class OpenSession:
 
 @dataclass(frozen=True, slots=True)
 class CloseSession:
-    """Close the session and throw its client away."""
+    """Close the session and drop its client."""
 
     session: SessionNumber
 
@@ -28,21 +28,21 @@ class CreateLock:
 
 @dataclass(frozen=True, slots=True)
 class WatchLock:
-    """Ask whether the lock exists and whose it is, and leave a watch."""
+    """Read whether the lock exists and which session owns it, and set a watch."""
 
     session: SessionNumber
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseLock:
-    """Delete our lock, which hands it on sooner than closing the session would."""
+    """Delete our lock, which releases it sooner than closing the session would."""
 
     session: SessionNumber
 
 
 @dataclass(frozen=True, slots=True)
 class ReadBreadcrumb:
-    """Read the breadcrumb's bytes and version."""
+    """Read the breadcrumb's content and version."""
 
     session: SessionNumber
     attempt: AttemptNumber
@@ -50,7 +50,7 @@ class ReadBreadcrumb:
 
 @dataclass(frozen=True, slots=True)
 class WriteBreadcrumb:
-    """Name us in the breadcrumb: create it (version None) or set it at the version read."""
+    """Write our name into the breadcrumb: create it (version None), or replace that version."""
 
     session: SessionNumber
     attempt: AttemptNumber
@@ -60,7 +60,7 @@ class WriteBreadcrumb:
 
 @dataclass(frozen=True, slots=True)
 class DeleteBreadcrumb:
-    """Delete our breadcrumb if it is still at the version that we wrote."""
+    """Delete our breadcrumb if it still has the version that we wrote."""
 
     session: SessionNumber
     version: int
@@ -68,7 +68,7 @@ class DeleteBreadcrumb:
 
 @dataclass(frozen=True, slots=True)
 class RecordSettled:
-    """Record next to our breadcrumb, which has these bytes, that our NameNode became active."""
+    """Record that our NameNode became active under our breadcrumb with this content."""
 
     session: SessionNumber
     content: bytes
@@ -76,7 +76,7 @@ class RecordSettled:
 
 @dataclass(frozen=True, slots=True)
 class RecordEnded:
-    """Record that the process that was active in this term has ended, and which one it was."""
+    """Record that the described process, which was active in this term, has ended."""
 
     session: SessionNumber
     told: str
@@ -84,7 +84,7 @@ class RecordEnded:
 
 @dataclass(frozen=True, slots=True)
 class FenceOldActive:
-    """Make the node that these breadcrumb bytes name harmless."""
+    """Fence the NameNode in this breadcrumb."""
 
     attempt: AttemptNumber
     content: bytes
@@ -93,31 +93,31 @@ class FenceOldActive:
 
 @dataclass(frozen=True, slots=True)
 class ServeAsActive:
-    """Order our NameNode to become active."""
+    """Make our NameNode active."""
 
     attempt: AttemptNumber
 
 
 @dataclass(frozen=True, slots=True)
 class ServeAsStandby:
-    """Order our NameNode to be standby: another controller holds the lock."""
+    """Make our NameNode standby: another controller holds the lock."""
 
 
 @dataclass(frozen=True, slots=True)
 class EnterNeutral:
-    """Note that the lock's owner cannot be determined at present."""
+    """Record that the lock's owner is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class AbandonTakeover:
-    """Stop fencing or promoting: the ground on which the attempt stood is gone."""
+    """Cancel fencing or promotion: the attempt has lost the lock or its session."""
 
     attempt: AttemptNumber
 
 
 @dataclass(frozen=True, slots=True)
 class ReportFailure:
-    """Say that the attempt failed; we are out of the election until asked to join again."""
+    """Report that the attempt failed; we have left the election until asked to join again."""
 
     attempt: AttemptNumber
     reason: str
@@ -125,7 +125,7 @@ class ReportFailure:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """Say that the election cannot go on without an operator."""
+    """Report that the election cannot go on without an operator."""
 
     reason: str
 

@@ -1,13 +1,13 @@
 """The election as a function of state and event: docs/reference/election.md#events.
 
-    INIT --join--> (asks for the lock) --other's--> STANDBY
-                                      --ours-----> TAKING_OVER --promoted--> ACTIVE
-    any --suspended, expired--> NEUTRAL --looked again--> STANDBY | TAKING_OVER | ACTIVE
+    INIT --join--> (creates the lock) --another owns it--> STANDBY
+                                      --we own it--> TAKING_OVER --promoted--> ACTIVE
+    any --suspended, expired--> NEUTRAL --lock read again--> STANDBY | TAKING_OVER | ACTIVE
     any --quit, takeover failed, given up--> INIT
 
-Every answer of ZooKeeper carries the session it belongs to and every answer of a takeover its
-attempt; what belongs to another session or attempt changes nothing.  An attempt ends with the
-ground it stands on: at a suspension, an expiry, the lock's disappearance or a request to quit.
+Each answer of ZooKeeper carries its session, and each answer of a takeover its attempt; one of an
+earlier session or attempt is ignored.  A takeover is abandoned when the session is suspended or
+expires, when the lock is gone, and at a request to quit.
 """
 
 from dataclasses import replace
@@ -18,19 +18,19 @@ from ha.elector import events
 from ha.elector.invariants import check
 from ha.elector.model import AttemptNumber, Link, Role, SessionNumber, Stage
 from ha.elector.state import ElectorState, Step
-from ha.elector.takeover import answer_takeover
+from ha.elector.takeover import advance_takeover
 
-_TakeoverAnswer = (
+_TakeoverEvent = (
     events.BreadcrumbRead
     | events.BreadcrumbWritten
     | events.OldActiveFenced
     | events.Promoted
     | events.TakeoverFailed
 )
-_SessionNews = (
+_SessionEvent = (
     events.SessionOpened | events.SessionSuspended | events.SessionExpired | events.SessionRefused
 )
-_LockNews = (
+_LockEvent = (
     events.LockCreated
     | events.LockTaken
     | events.LockSeen
@@ -43,11 +43,7 @@ _LockNews = (
 
 
 def step(state: ElectorState, event: events.Event) -> Step:
-    """Return the state of the election after an event, and the actions to carry out.
-
-    Raises:
-        InvariantBroken: if that must never be.
-    """
+    """Return the state after an event, and the actions; raise InvariantBroken for a bug."""
     return check(state, event, _step(state, event))
 
 
@@ -58,14 +54,14 @@ def _step(state: ElectorState, event: events.Event) -> Step:
         case events.QuitRequested():
             return _quit(state, keep_breadcrumb=event.keep_breadcrumb, ended=event.ended)
         case events.LookDue():
-            return _look(state)
+            return _look_at_lock(state)
         case (
             events.SessionOpened()
             | events.SessionSuspended()
             | events.SessionExpired()
             | events.SessionRefused()
         ):
-            return _session_news(state, event)
+            return _handle_session(state, event)
         case (
             events.BreadcrumbRead()
             | events.BreadcrumbWritten()
@@ -73,12 +69,12 @@ def _step(state: ElectorState, event: events.Event) -> Step:
             | events.Promoted()
             | events.TakeoverFailed()
         ):
-            return _takeover_news(state, event)
+            return _handle_takeover(state, event)
         case _:
-            return _lock_news(state, event)
+            return _handle_lock(state, event)
 
 
-# -- asked by the controller -----------------------------------------------------------------
+# -- requests of the controller --------------------------------------------------------------
 
 
 def _join(state: ElectorState, data: bytes) -> Step:
@@ -86,13 +82,13 @@ def _join(state: ElectorState, data: bytes) -> Step:
         raise ValueError("joining the election needs the data that names this node")
     if state.wanted:
         return Step(state)
-    return _open(replace(state, wanted=True, data=data, role=Role.INIT))
+    return _open_session(replace(state, wanted=True, data=data, role=Role.INIT))
 
 
 def _quit(state: ElectorState, *, keep_breadcrumb: bool, ended: str) -> Step:
     if not state.wanted:
         return Step(state)
-    # While we still hold the lock: afterwards breadcrumb and record are the next owner's.
+    # Before the release: after it, breadcrumb and record belong to the lock's next owner.
     last: tuple[elector_actions.Action, ...] = ()
     if state.role is Role.ACTIVE and state.link is Link.CONNECTED:
         if ended:
@@ -106,8 +102,8 @@ def _quit(state: ElectorState, *, keep_breadcrumb: bool, ended: str) -> Step:
 
 
 def _leave(state: ElectorState, *, before_release: tuple[elector_actions.Action, ...] = ()) -> Step:
-    """Leave the election: nothing of ours is left at ZooKeeper but perhaps the breadcrumb."""
-    abandoned = _abandonment(state)
+    """Leave the election: release the lock and close the session."""
+    abandoned = _abandon_takeover(state)
     release: tuple[elector_actions.Action, ...] = ()
     if state.holding and state.link is Link.CONNECTED:
         release = (elector_actions.ReleaseLock(state.session),)
@@ -117,7 +113,7 @@ def _leave(state: ElectorState, *, before_release: tuple[elector_actions.Action,
     )
 
 
-def _open(state: ElectorState) -> Step:
+def _open_session(state: ElectorState) -> Step:
     number = SessionNumber(state.session + 1)
     return Step(
         replace(
@@ -138,14 +134,16 @@ def _open(state: ElectorState) -> Step:
 # -- the session -----------------------------------------------------------------------------
 
 
-def _session_news(state: ElectorState, event: _SessionNews) -> Step:
+def _handle_session(state: ElectorState, event: _SessionEvent) -> Step:
     if event.session != state.session or not state.wanted:
         return Step(state)
     match event:
         case events.SessionOpened():
             return _handle_opened(state)
         case events.SessionSuspended():
-            return _neutral(replace(state, link=Link.SUSPENDED, creating=False, looking=False))
+            return _enter_neutral(
+                replace(state, link=Link.SUSPENDED, creating=False, looking=False)
+            )
         case events.SessionExpired():
             return _start_over(state)
         case events.SessionRefused():
@@ -158,32 +156,32 @@ def _handle_opened(state: ElectorState) -> Step:
     state = replace(state, link=Link.CONNECTED)
     match before:
         case Link.CONNECTING:
-            return _create(state)
+            return _create_lock(state)
         case Link.SUSPENDED:
-            # kazoo dropped the watch, and a create that was under way may have succeeded: only the
-            # owner recorded in the lock can answer that.
-            return _look(state)
+            # kazoo dropped the watch, and a create without an answer may have succeeded: the lock's
+            # ephemeralOwner shows that.
+            return _look_at_lock(state)
         case Link.CONNECTED | Link.CLOSED:
             return Step(state)
     assert_never(before)
 
 
 def _start_over(state: ElectorState) -> Step:
-    """Open a new session with a new client: kazoo's own second session would mix their answers."""
-    neutral = _neutral(state)
-    opened = _open(neutral.state)
+    """Open a new session in a new client; kazoo's own second session would mix the answers."""
+    neutral = _enter_neutral(state)
+    opened = _open_session(neutral.state)
     return Step(
         opened.state,
         (*neutral.actions, elector_actions.CloseSession(state.session), *opened.actions),
     )
 
 
-def _neutral(state: ElectorState) -> Step:
-    """Enter the neutral role: the lock's owner is not known.  Our NameNode keeps its role.
+def _enter_neutral(state: ElectorState) -> Step:
+    """Enter the neutral role, as the lock's owner is unknown; our NameNode keeps its state.
 
     See docs/reference/election.md#zookeeper-away.
     """
-    actions = _abandonment(state)
+    actions = _abandon_takeover(state)
     if state.role not in (Role.NEUTRAL, Role.INIT):
         actions = (*actions, elector_actions.EnterNeutral())
     role = Role.INIT if state.role is Role.INIT else Role.NEUTRAL
@@ -198,38 +196,38 @@ def _give_up(state: ElectorState, reason: str) -> Step:
 # -- the lock --------------------------------------------------------------------------------
 
 
-def _lock_news(state: ElectorState, event: _LockNews) -> Step:  # noqa: C901 - flat dispatch
+def _handle_lock(state: ElectorState, event: _LockEvent) -> Step:  # noqa: C901 - flat dispatch
     if event.session != state.session:
         return Step(state)
     if state.link is not Link.CONNECTED:
-        return Step(_apply_stale_news(state, event))
+        return Step(_apply_stale_event(state, event))
     match event:
         case events.LockCreated():
-            return _own_lock(replace(state, creating=False))
+            return _handle_own_lock(replace(state, creating=False))
         case events.LockTaken():
-            return _look(replace(state, creating=False))
+            return _look_at_lock(replace(state, creating=False))
         case events.LockSeen():
             state = replace(state, looking=False)
-            return _own_lock(state) if event.ours else _others(state)
+            return _handle_own_lock(state) if event.ours else _stand_by(state)
         case events.LockGone():
-            return _retake(replace(state, looking=False))
+            return _create_anew(replace(state, looking=False))
         case events.LockChanged():
-            return _look(state)
+            return _look_at_lock(state)
         case events.LookUnanswered():
             return Step(replace(state, looking=False))
         case events.OutcomeUnknown():
-            # It may still take effect, now or in a minute.  Only the session's end bounds it.
+            # The request may still take effect, at any time until the session has ended.
             return _start_over(state)
         case events.RequestRefused():
             return _give_up(state, f"{event.request}: {event.reason}")
     assert_never(event)
 
 
-def _apply_stale_news(state: ElectorState, event: _LockNews) -> ElectorState:
-    """Note only bad news of an answer from before a suspension; the reconnect brings a new look.
+def _apply_stale_event(state: ElectorState, event: _LockEvent) -> ElectorState:
+    """Return the state after an answer from before a suspension; it counts if we lost the lock.
 
-    The bad schedule: the lock was another's for a moment, we hear of it only now, and the next look
-    finds it ours again.  Our NameNode's promotion was under the earlier lock; it proves nothing.
+    The bad schedule: another session owned the lock for a moment, and the read after the reconnect
+    finds our own, newer lock.  Our NameNode was promoted under the earlier lock only.
     """
     lost = isinstance(event, events.LockGone) or (
         isinstance(event, events.LockSeen) and not event.ours
@@ -237,7 +235,7 @@ def _apply_stale_news(state: ElectorState, event: _LockNews) -> ElectorState:
     return replace(state, holding=False, serving=False) if lost else state
 
 
-def _create(state: ElectorState) -> Step:
+def _create_lock(state: ElectorState) -> Step:
     if state.creating:
         return Step(state)
     return Step(
@@ -245,19 +243,19 @@ def _create(state: ElectorState) -> Step:
     )
 
 
-def _look(state: ElectorState) -> Step:
+def _look_at_lock(state: ElectorState) -> Step:
     if not state.wanted or state.link is not Link.CONNECTED or state.looking or state.creating:
         return Step(state)
     return Step(replace(state, looking=True), (elector_actions.WatchLock(state.session),))
 
 
-def _own_lock(state: ElectorState) -> Step:
-    """Go on as the owner: the lock is this session's."""
+def _handle_own_lock(state: ElectorState) -> Step:
+    """Handle that our session owns the lock."""
     match state.role:
         case Role.ACTIVE | Role.TAKING_OVER:
             return Step(replace(state, holding=True))
         case Role.NEUTRAL if state.serving:
-            # The same session created this lock and never lost it: nothing has moved.
+            # The same session has owned the lock without a break.
             return Step(replace(state, holding=True, role=Role.ACTIVE))
         case Role.INIT | Role.STANDBY | Role.NEUTRAL:
             return _take_over(state)
@@ -276,8 +274,8 @@ def _take_over(state: ElectorState) -> Step:
         breadcrumb_version=None,
         looking=True,
     )
-    # The breadcrumb read here is fresh without a sync: the session has seen its own create,
-    # and the last owner wrote before its lock could go.
+    # The read needs no sync: our session has seen its own create, and the last owner wrote the
+    # breadcrumb before its lock could be deleted.
     return Step(
         taking,
         (
@@ -287,29 +285,29 @@ def _take_over(state: ElectorState) -> Step:
     )
 
 
-def _others(state: ElectorState) -> Step:
-    """Stand by: another session owns the lock."""
-    actions = _abandonment(state)
+def _stand_by(state: ElectorState) -> Step:
+    """Handle that another session owns the lock."""
+    actions = _abandon_takeover(state)
     if state.role is not Role.STANDBY:
         actions = (*actions, elector_actions.ServeAsStandby())
     standby = replace(state, role=Role.STANDBY, holding=False, serving=False, stage=Stage.NONE)
     return Step(standby, actions)
 
 
-def _retake(state: ElectorState) -> Step:
-    """Try to create the lock: there is none, its former holder has lost it, even if that was us."""
+def _create_anew(state: ElectorState) -> Step:
+    """Create the lock, because there is none; enter neutral first if we held it."""
     actions: tuple[elector_actions.Action, ...] = ()
     if state.holding:
-        neutral = _neutral(state)
+        neutral = _enter_neutral(state)
         state, actions = neutral.state, neutral.actions
-    created = _create(replace(state, holding=False, serving=False))
+    created = _create_lock(replace(state, holding=False, serving=False))
     return Step(created.state, (*actions, *created.actions))
 
 
 # -- taking over -----------------------------------------------------------------------------
 
 
-def _takeover_news(state: ElectorState, event: _TakeoverAnswer) -> Step:
+def _handle_takeover(state: ElectorState, event: _TakeoverEvent) -> Step:
     if event.attempt != state.attempt or state.stage is Stage.NONE:
         return Step(state)
     match event:
@@ -320,8 +318,8 @@ def _takeover_news(state: ElectorState, event: _TakeoverAnswer) -> Step:
             report = elector_actions.ReportFailure(event.attempt, event.reason)
             return Step(left.state, (*left.actions, report))
         case _:
-            return answer_takeover(state, event)
+            return advance_takeover(state, event)
 
 
-def _abandonment(state: ElectorState) -> tuple[elector_actions.Action, ...]:
+def _abandon_takeover(state: ElectorState) -> tuple[elector_actions.Action, ...]:
     return () if state.stage is Stage.NONE else (elector_actions.AbandonTakeover(state.attempt),)

@@ -1,4 +1,4 @@
-"""What ZooKeeper, the takeover and the controller report to the elector, in the past tense."""
+"""The events that ZooKeeper, the takeover and the controller report to the elector."""
 
 from ha.elector.model import AttemptNumber, Breadcrumb, SessionNumber
 from ha.record import dataclass
@@ -6,23 +6,23 @@ from ha.record import dataclass
 
 @dataclass(frozen=True, slots=True)
 class JoinRequested:
-    """The controller wants to be in the election with this application data."""
+    """The controller requests to join the election with this lock content."""
 
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class QuitRequested:
-    """The controller wants out; the breadcrumb stays unless our NameNode is surely standby."""
+    """The controller requests to leave; the breadcrumb stays unless our NameNode is standby."""
 
     keep_breadcrumb: bool
     ended: str = ""
-    """The process that was active in this term has ended: which one, and when it was seen."""
+    """Describes the process that was active in this term, if it has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class LookDue:
-    """A second has passed: lost watches must not blind us for longer than that."""
+    """The interval is over after which the lock is read again, in case a watch was lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +34,21 @@ class SessionOpened:
 
 @dataclass(frozen=True, slots=True)
 class SessionSuspended:
-    """The connection is gone; the session may live on at the servers."""
+    """The connection is lost; the session may still live at the servers."""
 
     session: SessionNumber
 
 
 @dataclass(frozen=True, slots=True)
 class SessionExpired:
-    """The session is over, and its ephemeral znodes with it."""
+    """The session has expired, and its ephemeral znodes are deleted."""
 
     session: SessionNumber
 
 
 @dataclass(frozen=True, slots=True)
 class SessionRefused:
-    """ZooKeeper will never accept us as we are configured (authentication)."""
+    """ZooKeeper refuses our configured credentials."""
 
     session: SessionNumber
     reason: str
@@ -63,7 +63,7 @@ class LockCreated:
 
 @dataclass(frozen=True, slots=True)
 class LockTaken:
-    """The lock exists already; whose it is must be asked (it can be our own earlier try)."""
+    """The lock exists already; its owner is unknown, and may be our own earlier create."""
 
     session: SessionNumber
 
@@ -75,33 +75,33 @@ class LockSeen:
     session: SessionNumber
     ours: bool
     made: int = 0
-    """The ZooKeeper transaction that made this lock; 0 if unknown."""
+    """The ZooKeeper transaction that created this lock; 0 if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class LockGone:
-    """There is no lock: seen by asking, or reported by the watch."""
+    """There is no lock, by a read or by the watch."""
 
     session: SessionNumber
 
 
 @dataclass(frozen=True, slots=True)
 class LockChanged:
-    """The watch fired for something else than a deletion: look again."""
+    """The watch fired, but not for a deletion."""
 
     session: SessionNumber
 
 
 @dataclass(frozen=True, slots=True)
 class LookUnanswered:
-    """A look at the lock brought no answer in time; nothing was changed by it."""
+    """A read of the lock got no answer in time."""
 
     session: SessionNumber
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeUnknown:
-    """A request that matters got no answer before its deadline; it may still take effect."""
+    """A write got no answer before its deadline; it may still take effect."""
 
     session: SessionNumber
     request: str
@@ -109,7 +109,7 @@ class OutcomeUnknown:
 
 @dataclass(frozen=True, slots=True)
 class RequestRefused:
-    """ZooKeeper refused a request in a way that no retry will change (no parent, no rights)."""
+    """ZooKeeper refused a request for good, for instance without the parent or the rights."""
 
     session: SessionNumber
     request: str
@@ -118,7 +118,7 @@ class RequestRefused:
 
 @dataclass(frozen=True, slots=True)
 class BreadcrumbRead:
-    """The breadcrumb as it stands; None when there is none."""
+    """The breadcrumb was read; None if there is none."""
 
     session: SessionNumber
     attempt: AttemptNumber
@@ -127,7 +127,7 @@ class BreadcrumbRead:
 
 @dataclass(frozen=True, slots=True)
 class BreadcrumbWritten:
-    """The breadcrumb names us, at this version."""
+    """Our breadcrumb was written, and has this version."""
 
     session: SessionNumber
     attempt: AttemptNumber
@@ -136,7 +136,7 @@ class BreadcrumbWritten:
 
 @dataclass(frozen=True, slots=True)
 class OldActiveFenced:
-    """The node named in the breadcrumb is harmless."""
+    """The NameNode in the breadcrumb was fenced."""
 
     attempt: AttemptNumber
 
@@ -150,7 +150,7 @@ class Promoted:
 
 @dataclass(frozen=True, slots=True)
 class TakeoverFailed:
-    """Reading, fencing, writing or promoting failed for good in this attempt."""
+    """The attempt failed while it read, fenced, wrote or promoted."""
 
     attempt: AttemptNumber
     reason: str

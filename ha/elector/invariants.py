@@ -1,7 +1,7 @@
-"""What must be true after each step of the election; a controller that breaks it must end.
+"""Checks each step of the election; a controller whose step fails the check must end.
 
-These are the rules that keep two NameNodes from being active, said once more and from the other
-side: not what is to be done next, but what must have been true before it may be done.
+The checks repeat the rules that keep two NameNodes from being active in another form: as what must
+be true before each action.
 """
 
 from ha.elector import events
@@ -12,11 +12,7 @@ from ha.invariant import ensure
 
 
 def check(before: ElectorState, event: events.Event, step: Step) -> Step:
-    """Return the step itself, after checking it.
-
-    Raises:
-        InvariantBroken: if it must never be.
-    """
+    """Return the step itself; raise InvariantBroken if it is wrong."""
     after = step.state
     held = after.wanted and after.holding and after.link is Link.CONNECTED
     taking_over = after.role is Role.TAKING_OVER
@@ -27,14 +23,16 @@ def check(before: ElectorState, event: events.Event, step: Step) -> Step:
     ensure(taking_over is (after.stage is not Stage.NONE), "a takeover waits for one answer")
     ensure(after.holding or not after.serving, "a promotion counts under the lock it was made")
     if after.attempt != before.attempt:
-        ensure(_says_ours(event, after), "a takeover begins with our session's own lock")
+        ensure(_shows_own_lock(event, after), "a takeover begins with our session's own lock")
     if after.role is Role.ACTIVE and before.role is not Role.ACTIVE:
-        ensure(_promoted(before, event), "an active was promoted in the attempt that has the lock")
+        ensure(
+            _is_promoted(before, event), "an active was promoted in the attempt that has the lock"
+        )
     for action in step.actions:
         match action:
             case WriteBreadcrumb():
                 ensure(
-                    _harmless(before, event),
+                    _may_write_breadcrumb(before, event),
                     "our name is written when the former active is fenced, or there is none",
                 )
             case ServeAsActive():
@@ -50,36 +48,36 @@ def check(before: ElectorState, event: events.Event, step: Step) -> Step:
 
 
 def ensure_attempt(state: ElectorState, attempt: int, stage: Stage) -> None:
-    """Ensure that a takeover's work begins only while its attempt waits for it, with the lock."""
+    """Ensure that a stage of a takeover begins only while its attempt holds the lock."""
     ensure(
         (state.role, state.stage, state.attempt) == (Role.TAKING_OVER, stage, attempt),
         f"attempt {attempt} is {stage.value} while it has the lock",
     )
 
 
-def _says_ours(event: events.Event, state: ElectorState) -> bool:
-    """Return whether the event shows our present session that the lock is its own."""
+def _shows_own_lock(event: events.Event, state: ElectorState) -> bool:
+    """Return whether the event shows that our present session owns the lock."""
     ours = isinstance(event, events.LockCreated) or (
         isinstance(event, events.LockSeen) and event.ours
     )
     return ours and getattr(event, "session", None) == state.session
 
 
-def _promoted(before: ElectorState, event: events.Event) -> bool:
+def _is_promoted(before: ElectorState, event: events.Event) -> bool:
     if isinstance(event, events.Promoted):
         return (before.stage, before.attempt) == (Stage.PROMOTING, event.attempt)
-    # The same session has held this lock all the time, and was only out of touch.
-    return before.serving and _says_ours(event, before)
+    # The same session has held the lock without a break, and was only suspended.
+    return before.serving and _shows_own_lock(event, before)
 
 
-def _harmless(before: ElectorState, event: events.Event) -> bool:
-    """Return whether the earlier active is known to be fenced, or not to be there."""
+def _may_write_breadcrumb(before: ElectorState, event: events.Event) -> bool:
+    """Return whether the earlier active was fenced, or there is none or it is ours."""
     match event:
         case events.OldActiveFenced(attempt=attempt):
             return (before.stage, before.attempt) == (Stage.FENCING, attempt)
         case events.BreadcrumbRead(session=session, attempt=attempt, breadcrumb=found):
             asked = (before.session, before.attempt, Stage.READING)
-            nobody = found is None or found.content == before.data
-            return (session, attempt, before.stage) == asked and nobody
+            none_to_fence = found is None or found.content == before.data
+            return (session, attempt, before.stage) == asked and none_to_fence
         case _:
             return False

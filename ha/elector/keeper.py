@@ -1,4 +1,4 @@
-"""Carries out what the core asks of ZooKeeper, and turns each request's end into an event."""
+"""Carries out the core's ZooKeeper actions, and posts the outcome of each as an event."""
 
 import asyncio
 import contextlib
@@ -38,30 +38,30 @@ _ADVICE = {
 }
 
 _CRASHED: Final = Unknown(Doubt.LATE)
-"""The end of a request whose code failed: only a new session settles what ZooKeeper did."""
+"""The outcome of a request whose code raised: only a new session makes the state known."""
 
 
 class Keeper(Protocol):
-    """ZooKeeper as the runner sees it; the simulator has another one."""
+    """The runner's interface to ZooKeeper; the simulation has its own implementation."""
 
     def perform(self, action: actions.ZooKeeperAction) -> None:
-        """Begin this; its end arrives as an event."""
+        """Begin the action; its outcome is posted as an event."""
 
     @property
     def session_timeout_seconds(self) -> float | None:
-        """As negotiated; None without a session."""
+        """The negotiated timeout; None without a session."""
 
     @property
     def last_contact(self) -> float | None:
-        """When the newest answered request was sent, on the loop's clock."""
+        """When the last answered request was sent, on the loop's clock."""
 
-    async def settled(self) -> None:
-        """Return when nothing that was begun to leave the election is still under way."""
+    async def wait_idle(self) -> None:
+        """Return when no release of the lock and no close of a session is under way."""
 
 
 @runtime_checkable
 class LockReader(Protocol):
-    """A keeper that can also be asked who holds the lock, in a session that is open already."""
+    """A keeper that can read the lock in its open session."""
 
     def read_lock(self) -> asyncio.Future[Outcome[tuple[bytes, ZnodeFacts]]] | None:
         """Ask for the lock's content in the newest session; None without one."""
@@ -69,14 +69,14 @@ class LockReader(Protocol):
 
 @runtime_checkable
 class LockRemover(Protocol):
-    """A keeper that can also remove another's lock, in a session that is open already."""
+    """A keeper that can delete a peer's lock in its open session."""
 
     async def remove_lock(self, made: int, still: Callable[[], bool]) -> Removal:
-        """Delete another's lock, the one that this transaction has made, if we may ``still``."""
+        """Delete the peer's lock that transaction ``made`` created, if ``still`` returns True."""
 
 
 class KazooKeeper:
-    """The keeper of a real ensemble; ``post`` gets the events, on the loop."""
+    """The keeper for a real ensemble; ``post`` gets the events on the event loop."""
 
     def __init__(
         self,
@@ -88,9 +88,9 @@ class KazooKeeper:
         keep_ticket: Callable[[SessionTicket | None], None] = lambda _: None,
         open_session: SessionFactory = Session,
     ) -> None:
-        """Continue in the first session with the ``ticket`` of a controller that was killed.
+        """Open the first session with the ``ticket`` of a killed controller, if given.
 
-        ``keep_ticket`` is called with each session's ticket, and with None when it has been closed.
+        ``keep_ticket`` is called with each session's ticket, and with None after its close.
         """
         self._settings = settings
         self._post = post
@@ -107,13 +107,13 @@ class KazooKeeper:
 
     @property
     def session_timeout_seconds(self) -> float | None:
-        """As negotiated by the newest session; None without one."""
+        """The negotiated timeout of the newest session; None without one."""
         newest = max(self._sessions, default=None)
         return None if newest is None else self._sessions[newest].timeout_seconds
 
     @property
     def last_contact(self) -> float | None:
-        """When the newest answered request of any session was sent, on the loop's clock."""
+        """When the last answered request of any session was sent, on the loop's clock."""
         found = [session.last_contact for session in self._sessions.values()]
         self._contact = max(
             (one for one in (*found, self._contact) if one is not None), default=None
@@ -122,7 +122,7 @@ class KazooKeeper:
 
     @property
     def session_id(self) -> int | None:
-        """ZooKeeper's number of the newest session."""
+        """ZooKeeper's id of the newest session; None without one."""
         newest = max(self._sessions, default=None)
         return None if newest is None else self._sessions[newest].session_id
 
@@ -132,14 +132,14 @@ class KazooKeeper:
         return None if newest is None else self._sessions[newest].read(self._settings.lock)
 
     async def remove_lock(self, made: int, still: Callable[[], bool]) -> Removal:
-        """Delete another's lock in the newest session, see ``LockKeeper.remove``."""
+        """Delete a peer's lock in the newest session; see ``LockKeeper.remove``."""
         newest = max(self._sessions, default=None)
         if newest is None:
             return Removal.UNKNOWN
         return await self._lock.remove(self._sessions[newest], made, still)
 
-    async def settled(self) -> None:
-        """Return when the released lock and the closed sessions are gone, or given up."""
+    async def wait_idle(self) -> None:
+        """Return when each release of the lock and close of a session has ended or timed out."""
         while self._releases or self._leaving:
             if self._releases:
                 await asyncio.wait(set(self._releases))
@@ -147,7 +147,7 @@ class KazooKeeper:
                 await asyncio.wait(set(self._leaving))
 
     def perform(self, action: actions.ZooKeeperAction) -> None:  # noqa: C901 - flat dispatch
-        """Begin the action; a session that is gone already answers nothing."""
+        """Begin the action; ignore one for a session that was closed."""
         if isinstance(action, actions.OpenSession):
             self._open(action.session)
             return
@@ -159,27 +159,27 @@ class KazooKeeper:
                 self._close(action.session)
             case actions.CreateLock():
                 created = self._lock.create(session, action.data)
-                request = asyncio.ensure_future(_answer_of(lambda: created, _CRASHED))
-                request.add_done_callback(partial(self._created, action))
+                request = asyncio.ensure_future(_run_request(lambda: created, _CRASHED))
+                request.add_done_callback(partial(self._post_created, action))
             case actions.WatchLock():
                 look = session.look(self._settings.lock, watch=True)
-                look.add_done_callback(partial(self._looked, action))
+                look.add_done_callback(partial(self._post_lock, action))
             case actions.ReleaseLock():
                 self._release(session)
             case actions.ReadBreadcrumb():
                 reading = partial(self._terms.read, session)
                 crashed = _CRASHED, Term.UNKNOWN
-                read = asyncio.ensure_future(_answer_of(reading, crashed))
-                read.add_done_callback(partial(self._read, action))
+                read = asyncio.ensure_future(_run_request(reading, crashed))
+                read.add_done_callback(partial(self._post_breadcrumb, action))
             case actions.WriteBreadcrumb():
                 self._write(session, action)
             case actions.DeleteBreadcrumb():
                 delete = session.delete(self._settings.breadcrumb, version=action.version)
-                delete.add_done_callback(_breadcrumb_deleted)
+                delete.add_done_callback(_log_kept_breadcrumb)
             case actions.RecordSettled():
-                self._terms.settled(action.session, session, action.content)
+                self._terms.record_settled(action.session, session, action.content)
             case actions.RecordEnded():
-                self._terms.ended(action.session, session, action.told)
+                self._terms.record_ended(action.session, session, action.told)
             case _:
                 assert_never(action)
 
@@ -187,23 +187,23 @@ class KazooKeeper:
 
     @property
     def inherits(self) -> bool:
-        """Whether there is a session of a killed controller that has not been taken over yet."""
+        """Whether a session of a killed controller is neither continued nor closed yet."""
         return self._inherited is not None
 
-    async def let_go(self) -> None:
-        """End the inherited session, so that its lock does not last until it expires."""
+    async def close_inherited(self) -> None:
+        """Close the inherited session, so that its lock does not last until it expires."""
         ticket, self._inherited = self._inherited, None
         if ticket is None:
             return
-        heard = asyncio.Event()
+        changed = asyncio.Event()
         session = self._open_session(
-            self._settings, lambda _state, _why: heard.set(), ticket=ticket
+            self._settings, lambda _state, _why: changed.set(), ticket=ticket
         )
         session.open()
         deadline = self._settings.session_timeout_seconds
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(deadline):
-                await heard.wait()
+                await changed.wait()
         confirmed = await session.close(deadline_seconds=self._settings.request_deadline_seconds)
         log.info("zookeeper.inherited_session.closed", session=repr(ticket), confirmed=confirmed)
 
@@ -212,7 +212,7 @@ class KazooKeeper:
         session = self._open_session(
             self._settings,
             partial(self._session_changed, number),
-            partial(self._fired, number),
+            partial(self._post_change, number),
             ticket=ticket,
         )
         self._sessions[number] = session
@@ -220,15 +220,15 @@ class KazooKeeper:
 
     def _close(self, number: SessionNumber) -> None:
         session = self._sessions.pop(number)
-        # A lock that was just released needs its delete sent first: kazoo keeps the order.
+        # Later, so that kazoo sends the delete of a released lock before the close.
         deadline = self._settings.request_deadline_seconds
-        task = asyncio.create_task(self._closed(session, deadline))
+        task = asyncio.create_task(self._close_session(session, deadline))
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)
 
-    async def _closed(self, session: Session, deadline_seconds: float) -> None:
+    async def _close_session(self, session: Session, deadline_seconds: float) -> None:
         if self._releases:
-            # stop() halts kazoo's result thread first; wait to hear how the release ended.
+            # kazoo's stop() ends the thread that delivers results: wait for the release first.
             await asyncio.wait(set(self._releases))
         confirmed = await session.close(deadline_seconds=deadline_seconds)
         if confirmed and not self._sessions:
@@ -252,18 +252,20 @@ class KazooKeeper:
 
     # -- the lock ----------------------------------------------------------------------------
 
-    def _created(self, action: actions.CreateLock, request: asyncio.Future[Outcome[None]]) -> None:
+    def _post_created(
+        self, action: actions.CreateLock, request: asyncio.Future[Outcome[None]]
+    ) -> None:
         match request.result():
             case Done():
                 self._post(events.LockCreated(action.session))
             case Refused(why=Refusal.NODE_EXISTS):
                 self._post(events.LockTaken(action.session))
             case Refused() as refused:
-                self._refused(action.session, "create the lock", refused)
+                self._post_refused(action.session, "create the lock", refused)
             case Unknown() as unknown:
-                self._unknown(action.session, "create the lock", unknown)
+                self._post_unknown(action.session, "create the lock", unknown)
 
-    def _looked(
+    def _post_lock(
         self, action: actions.WatchLock, request: asyncio.Future[Outcome[ZnodeFacts | None]]
     ) -> None:
         match request.result():
@@ -275,20 +277,20 @@ class KazooKeeper:
                 )
                 self._post(seen or events.LockGone(action.session))
             case Refused() as refused:
-                self._refused(action.session, "look at the lock", refused)
+                self._post_refused(action.session, "look at the lock", refused)
             case Unknown():
                 self._post(events.LookUnanswered(action.session))
 
-    def _fired(self, session: SessionNumber, deleted: bool) -> None:  # noqa: FBT001 - callback
+    def _post_change(self, session: SessionNumber, deleted: bool) -> None:  # noqa: FBT001 - callback
         self._post(events.LockGone(session) if deleted else events.LockChanged(session))
 
     def _release(self, session: Session) -> None:
-        giving_up = partial(self._lock.give_up, session)
-        release = asyncio.ensure_future(_answer_of(giving_up, _CRASHED))
+        releasing = partial(self._lock.release, session)
+        release = asyncio.ensure_future(_run_request(releasing, _CRASHED))
         self._releases.add(release)
-        release.add_done_callback(self._released)
+        release.add_done_callback(self._finish_release)
 
-    def _released(self, request: asyncio.Future[Outcome[None]]) -> None:
+    def _finish_release(self, request: asyncio.Future[Outcome[None]]) -> None:
         self._releases.discard(request)
         if isinstance(request.result(), Done):
             self._on_release()
@@ -297,7 +299,7 @@ class KazooKeeper:
 
     # -- the breadcrumb ----------------------------------------------------------------------
 
-    def _read(
+    def _post_breadcrumb(
         self,
         action: actions.ReadBreadcrumb,
         request: asyncio.Future[tuple[Outcome[tuple[bytes, ZnodeFacts]], Term]],
@@ -312,21 +314,21 @@ class KazooKeeper:
             case Refused(why=Refusal.NO_NODE):
                 self._post(events.BreadcrumbRead(action.session, action.attempt, None))
             case Refused() as refused:
-                # Anything but "there is none" must not be taken for "there is none".
-                self._failed(action.attempt, "read the breadcrumb", refused)
+                # Not an absent breadcrumb: with none, the former active would not be fenced.
+                self._post_failed(action.attempt, "read the breadcrumb", refused)
             case Unknown() as unknown:
-                self._unknown(action.session, "read the breadcrumb", unknown)
+                self._post_unknown(action.session, "read the breadcrumb", unknown)
 
     def _write(self, session: Session, action: actions.WriteBreadcrumb) -> None:
         path = self._settings.breadcrumb
         if action.version is None:
             create = session.create(path, action.content)
-            create.add_done_callback(lambda done: self._written(action, done.result(), 0))
+            create.add_done_callback(lambda done: self._post_written(action, done.result(), 0))
         else:
             write = session.write(path, action.content, version=action.version)
-            write.add_done_callback(lambda done: self._written(action, done.result(), None))
+            write.add_done_callback(lambda done: self._post_written(action, done.result(), None))
 
-    def _written(
+    def _post_written(
         self,
         action: actions.WriteBreadcrumb,
         outcome: Outcome[int] | Outcome[None],
@@ -337,33 +339,33 @@ class KazooKeeper:
                 number = value if value is not None else version
                 self._post(events.BreadcrumbWritten(action.session, action.attempt, number or 0))
             case Refused() as refused:
-                self._failed(action.attempt, "write the breadcrumb", refused)
+                self._post_failed(action.attempt, "write the breadcrumb", refused)
             case Unknown() as unknown:
-                self._unknown(action.session, "write the breadcrumb", unknown)
+                self._post_unknown(action.session, "write the breadcrumb", unknown)
 
-    # -- what all requests share -------------------------------------------------------------
+    # -- failed requests ---------------------------------------------------------------------
 
-    def _refused(self, session: SessionNumber, request: str, refused: Refused) -> None:
-        if refused.why is not Refusal.EXPIRED:  # the session's own event says that
+    def _post_refused(self, session: SessionNumber, request: str, refused: Refused) -> None:
+        if refused.why is not Refusal.EXPIRED:  # SessionExpired is posted, too
             reason = f"{refused.why} ({refused.text}) at {self._settings.lock}"
             advice = _ADVICE.get(refused.why, "")
             self._post(events.RequestRefused(session, request, f"{reason}{advice}"))
 
-    def _failed(self, attempt: AttemptNumber, request: str, refused: Refused) -> None:
+    def _post_failed(self, attempt: AttemptNumber, request: str, refused: Refused) -> None:
         if refused.why is not Refusal.EXPIRED:
             self._post(events.TakeoverFailed(attempt, f"cannot {request}: {refused.why}"))
 
-    def _unknown(self, session: SessionNumber, request: str, unknown: Unknown) -> None:
-        # A lost connection has its own event, and the look after the reconnect settles by the
-        # lock's owner.  A late answer with the connection up has nothing that would settle it.
+    def _post_unknown(self, session: SessionNumber, request: str, unknown: Unknown) -> None:
+        # After a lost connection the lock is read again.  A late answer over a live connection has
+        # no later event that would show the outcome.
         if unknown.why is Doubt.LATE:
             self._post(events.OutcomeUnknown(session, request))
 
 
-async def _answer_of(request: Callable[[], Awaitable[T]], crashed: Crashed) -> T | Crashed:
-    """Return what a request of several steps ends in, ``crashed`` where its code fails.
+async def _run_request(request: Callable[[], Awaitable[T]], crashed: Crashed) -> T | Crashed:
+    """Return the outcome of a request of several steps; ``crashed`` if its code raises.
 
-    Otherwise the election would wait without end for an event that never comes.
+    Otherwise the election would wait for ever for an event.
     """
     try:
         return await request()
@@ -372,8 +374,8 @@ async def _answer_of(request: Callable[[], Awaitable[T]], crashed: Crashed) -> T
         return crashed
 
 
-def _breadcrumb_deleted(request: asyncio.Future[Outcome[None]]) -> None:
-    """Log that a breadcrumb stays; it costs the next owner a needless polite fence, no more."""
+def _log_kept_breadcrumb(request: asyncio.Future[Outcome[None]]) -> None:
+    """Log that our breadcrumb was not deleted; the next owner will ask us to become standby."""
     outcome = request.result()
     if not isinstance(outcome, Done):
         log.warning("elector.breadcrumb.kept", outcome=repr(outcome))

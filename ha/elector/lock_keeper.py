@@ -1,9 +1,8 @@
-"""Makes, gives up and removes the lock, so that no other lock than the one meant is ever deleted.
+"""Creates, releases and removes the lock, and never deletes another lock than the one meant.
 
-ZooKeeper deletes a znode on the condition of its version, and a lock that was just made has the
-same version as the one before it.  Therefore our controllers count their locks: the transaction
-that makes a lock also writes a second znode, the count.  The count then has the transaction's
-number, as the lock does, and its version stands still until the next lock is made.
+ZooKeeper can delete a znode only if it has a given version, and each new lock has the same version.
+So the transaction that creates a lock also writes a second znode, the count.  The count then has
+the lock's transaction number, and its version does not change until the next lock is created.
 
 See docs/reference/election.md#removing-anothers-lock.
 """
@@ -19,25 +18,25 @@ from ha.elector.zookeeper.settings import ZooKeeperSettings
 from ha.elector.zookeeper.transaction import CheckVersion, CreateEphemeral, Delete, SetData
 
 PATIENCE_SECONDS: Final = 0.3
-"""How long the looks before a removal may take."""
+"""The limit for the reads before a removal."""
 
 
 class LockKeeper:
-    """The lock's znode and the count next to it, in whichever session."""
+    """Creates and deletes the lock and its count in a given session."""
 
     def __init__(self, settings: ZooKeeperSettings) -> None:
         self._lock, self._count = settings.lock, settings.count
 
     def create(self, session: Session, data: bytes) -> asyncio.Future[Outcome[None]]:
-        """Create the ephemeral lock, and count it; without a right to the count only the lock."""
+        """Create the ephemeral lock and write the count, or only the lock without that right."""
         counted = session.transact(self._creation_ops(data))
         return asyncio.ensure_future(self._create_lock(session, data, counted))
 
-    async def give_up(self, session: Session) -> Outcome[None]:
-        """Delete the lock if it is still this session's; if that is unknown, its close will do.
+    async def release(self, session: Session) -> Outcome[None]:
+        """Delete the lock if this session owns it.
 
-        An operator may have deleted ours by hand, and another hold a lock by now of which we have
-        not heard, or our server has not.
+        It may not: an operator deleted our lock by hand, another controller created one, and we or
+        our server have not seen that yet.  If the owner is unknown, the session's close deletes it.
         """
         lock, count = await self._look(session)
         match lock:
@@ -45,7 +44,7 @@ class LockKeeper:
                 counted = count.value if isinstance(count, Done) else None
                 if counted is None or counted.written_by != facts.written_by:
                     return await session.delete(self._lock)
-                return await session.transact(self._exactly(facts, counted))
+                return await session.transact(self._deletion_of(facts, counted))
             case Done():
                 return Refused(Refusal.NO_NODE, "the lock is not ours any more")
             case Refused() | Unknown():
@@ -55,10 +54,10 @@ class LockKeeper:
     async def remove(
         self, session: Session, made: int, still: Callable[[], bool] = lambda: True
     ) -> Removal:
-        """Delete another's lock if it is the one that this ZooKeeper transaction has made.
+        """Delete a peer's lock if it is the one that transaction ``made`` created.
 
-        Not where ZooKeeper lets us wait, or we were stopped ourselves: what spoke against the owner
-        would be old.  Nor if we may not ``still``, for instance after a pause seen in the meantime.
+        It is kept if the reads took too long, as the evidence against its owner is old then, or if
+        ``still`` returns False, for instance because of a new pause.
         """
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -71,7 +70,7 @@ class LockKeeper:
             return Removal.NOT_THAT_LOCK
         if count.value is None or count.value.written_by != made:
             return Removal.UNCOUNTED
-        removed = await session.transact(self._exactly(lock.value, count.value))
+        removed = await session.transact(self._deletion_of(lock.value, count.value))
         match removed:
             case Done():
                 return Removal.REMOVED
@@ -86,11 +85,10 @@ class LockKeeper:
     async def _look(
         self, session: Session
     ) -> tuple[Outcome[ZnodeFacts | None], Outcome[ZnodeFacts | None]]:
-        """Return the lock and the count.  The count is looked at first.
+        """Return the facts of the lock and of the count, which is read first.
 
-        The bad schedule for the other order: the next lock is made between the two looks.  The
-        count then is that of the new one, and the lock that was seen would pass for one not
-        counted.
+        The bad schedule of the other order: the next lock is created between the two reads.  Then
+        the count is that of the new lock, and the old lock seems to have none.
         """
         seen_count, seen_lock = session.look(self._count), session.look(self._lock)
         count = await seen_count
@@ -113,9 +111,8 @@ class LockKeeper:
             return await session.create(self._lock, data, ephemeral=True)
         return outcome
 
-    def _exactly(self, lock: ZnodeFacts, count: ZnodeFacts) -> tuple[CheckVersion, Delete]:
-        """Delete this lock, and none that a controller of ours makes from here on: each one changes
-        the count's version."""
+    def _deletion_of(self, lock: ZnodeFacts, count: ZnodeFacts) -> tuple[CheckVersion, Delete]:
+        """Return the operations that delete exactly this lock: a newer one has a newer count."""
         return CheckVersion(self._count, count.version), Delete(self._lock, lock.version)
 
     def _creation_ops(self, data: bytes) -> tuple[CreateEphemeral, SetData]:

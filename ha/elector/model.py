@@ -1,4 +1,4 @@
-"""The election's words: sessions, takeover attempts, roles, the breadcrumb as it was read."""
+"""The types of the election: sessions, takeover attempts, roles, the breadcrumb."""
 
 from enum import StrEnum
 from typing import NewType
@@ -6,24 +6,24 @@ from typing import NewType
 from ha.record import dataclass
 
 SessionNumber = NewType("SessionNumber", int)
-"""Our own count of ZooKeeper sessions; it grows by one with each client we build."""
+"""Our own number of a ZooKeeper session; each new client gets the next one."""
 
 AttemptNumber = NewType("AttemptNumber", int)
-"""Our own count of takeovers begun; a waiting hand-over compares these, never clocks."""
+"""Our own number of a takeover; a waiting hand-over compares these, not clocks."""
 
 LOCK_ZNODE = "ActiveStandbyElectorLock"
 BREADCRUMB_ZNODE = "ActiveBreadCrumb"
 TERM_ZNODE = "NnhaActiveTerm"
-"""Ours; see ``ha.elector.term``."""
+"""Not in Hadoop; see ``ha.elector.term``."""
 COUNT_ZNODE = "NnhaLockCount"
-"""Ours; see ``ha.elector.lock_keeper``."""
+"""Not in Hadoop; see ``ha.elector.lock_keeper``."""
 
 
 class Role(StrEnum):
-    """Where this elector stands (Hadoop's ActiveStandbyElector.State, and TAKING_OVER).
+    """The role of this elector: Hadoop's ActiveStandbyElector.State, and TAKING_OVER.
 
-    Winning the lock is not being active: fencing, the breadcrumb and the promotion lie between,
-    and losing the session half-way must be an event like any other.
+    TAKING_OVER is the time between winning the lock and being active, in which the former active is
+    fenced, the breadcrumb is written, our NameNode is promoted, and the session may be lost.
     """
 
     INIT = "init"
@@ -34,7 +34,7 @@ class Role(StrEnum):
 
 
 class Link(StrEnum):
-    """What we last heard of the current session's connection."""
+    """The last known state of the current session's connection."""
 
     CLOSED = "closed"
     CONNECTING = "connecting"
@@ -43,7 +43,7 @@ class Link(StrEnum):
 
 
 class Stage(StrEnum):
-    """Which answer a takeover waits for."""
+    """The answer that a takeover waits for."""
 
     NONE = "none"
     READING = "reading"
@@ -53,20 +53,20 @@ class Stage(StrEnum):
 
 
 class Term(StrEnum):
-    """What is known of the breadcrumb's owner apart from its name."""
+    """What is known of the NameNode in the breadcrumb apart from its name."""
 
     UNKNOWN = "unknown"
     SETTLED = "settled"
-    """It became active, so the one before it had been fenced."""
+    """It became active, so its predecessor was fenced."""
     ENDED = "ended"
     """It was active, and its own controller saw its process end."""
     DOUBTED = "doubted"
-    """Others than our controllers could have written the breadcrumb, so it may name anybody."""
+    """Other clients than controllers could have written the breadcrumb, so it may be forged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Breadcrumb:
-    """The breadcrumb znode's bytes and the version they were read at."""
+    """The content and version of the breadcrumb znode."""
 
     content: bytes
     version: int
@@ -74,7 +74,7 @@ class Breadcrumb:
 
 
 class Removal(StrEnum):
-    """What has come of removing another's lock."""
+    """The outcome of removing a peer's lock."""
 
     REMOVED = "removed"
     NOT_THAT_LOCK = "that lock is not there any more"

@@ -1,4 +1,4 @@
-"""The election's one task and one inbox: event, step, actions, one log line."""
+"""Runs the election in one task with one inbox: event, step, actions, one log line."""
 
 import asyncio
 import math
@@ -23,33 +23,33 @@ log = structlog.get_logger()
 LOOK_INTERVAL_SECONDS = 1.0
 
 Work = Callable[[], Coroutine[None, None, None]]
-"""Work that may be called off before it has begun."""
+"""Creates the coroutine of some work, only when it begins: it may be cancelled before."""
 
 
 class Application(Protocol):
-    """What the election drives.  The three long calls run one after the other, as tasks."""
+    """What the election calls.  The three coroutines run as tasks, one after the other."""
 
     async def fence_old_active(self, attempt: AttemptNumber, content: bytes, term: Term) -> None:
-        """Make the node in the breadcrumb harmless, or raise TakeoverImpossible."""
+        """Fence the NameNode in the breadcrumb, or raise TakeoverImpossible."""
 
     async def serve_as_active(self, attempt: AttemptNumber) -> None:
         """Promote our NameNode, or raise TakeoverImpossible."""
 
     async def serve_as_standby(self) -> None:
-        """Demote our NameNode; it must not raise for a NameNode that does not answer."""
+        """Demote our NameNode; do not raise if it does not answer."""
 
-    def stepped(self, event: events.Event, before: ElectorState, after: ElectorState) -> None:
-        """Take note of an event, and of the state before and after it, which may be the same."""
+    def observe_step(self, event: events.Event, before: ElectorState, after: ElectorState) -> None:
+        """Handle an event and the states before and after it, which may be equal."""
 
     def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
-        """Take note that the attempt failed, and that the election was left."""
+        """Handle a failed attempt, after which the elector left the election."""
 
-    def gave_up(self, reason: str) -> None:
-        """Take note that the election cannot go on without an operator."""
+    def abort(self, reason: str) -> None:
+        """End the controller: the election cannot go on without an operator."""
 
 
 class Elector:
-    """Owns the election's state.  ``keeper`` is built with ``post``, so that events come here."""
+    """Owns the election's state; ``keeper`` builds the ZooKeeper client, which gets ``post``."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Elector:
         look_interval_seconds: float = LOOK_INTERVAL_SECONDS,
         heartbeat: Callable[[float], None] = lambda _within_seconds: None,
     ) -> None:
-        """Call ``heartbeat`` with each step and the seconds within which the next one comes."""
+        """Call ``heartbeat`` at each step with the seconds within which the next one comes."""
         self._name = name
         self._application = application
         self.keeper = keeper(self.post)
@@ -73,36 +73,36 @@ class Elector:
 
     @property
     def state(self) -> ElectorState:
-        """The state after the last step; a frozen value."""
+        """The state after the last step."""
         return self._state
 
     def active_by(self, attempt: AttemptNumber) -> bool:
-        """Return whether this takeover, and no later one, has made us active."""
+        """Return whether we are active by this takeover, and not by a later one."""
         return self._state.role is Role.ACTIVE and self._state.attempt == attempt
 
     def post(self, event: events.Event) -> None:
-        """Put an event into the inbox.  Only on the loop."""
+        """Put an event into the inbox; call it on the event loop only."""
         self._inbox.put_nowait(event)
 
     def join(self, data: bytes) -> None:
-        """Ask to be in the election."""
+        """Request to join the election with ``data`` as the lock's content."""
         self.post(events.JoinRequested(data))
 
     def quit(self, *, keep_breadcrumb: bool, ended: str = "") -> None:
-        """Ask to be out of the election; ``ended`` names the active process that has ended."""
+        """Request to leave; ``ended`` describes the active process if it has ended."""
         self.post(events.QuitRequested(keep_breadcrumb, ended))
 
-    def stand_by_again(self) -> None:
-        """Call the application again: another controller holds the lock."""
-        self._begin(self._application.serve_as_standby)
+    def repeat_standby(self) -> None:
+        """Call ``serve_as_standby`` once more."""
+        self._start_work(self._application.serve_as_standby)
 
-    async def settled(self) -> None:
-        """Return when all that was asked is done, and lock and session are gone or given up."""
+    async def wait_idle(self) -> None:
+        """Return when all events are handled, and the keeper is idle."""
         await self._inbox.join()
-        await self.keeper.settled()
+        await self.keeper.wait_idle()
 
     async def run(self) -> None:
-        """Work until cancelled; then the election is left, the breadcrumb kept."""
+        """Handle events until cancelled; then leave the election and keep the breadcrumb."""
         loop = asyncio.get_running_loop()
         ticker = loop.create_task(self._tick())
         try:
@@ -119,7 +119,7 @@ class Elector:
             self._step(events.QuitRequested(keep_breadcrumb=True))
             for work in self._works:
                 work.cancel()
-            await asyncio.shield(self.keeper.settled())
+            await asyncio.shield(self.keeper.wait_idle())
 
     async def _tick(self) -> None:
         while True:
@@ -134,7 +134,7 @@ class Elector:
         self._log(event, before, result.actions)
         for action in result.actions:
             self._act(action)
-        self._application.stepped(event, before, result.state)
+        self._application.observe_step(event, before, result.state)
 
     def _log(
         self, event: events.Event, before: ElectorState, actions: tuple[elector_actions.Action, ...]
@@ -161,50 +161,50 @@ class Elector:
                 | elector_actions.ReportFailure()
                 | elector_actions.GiveUp()
             ):
-                self._tell_application(action)
+                self._call_application(action)
             case _:
                 self.keeper.perform(action)
 
-    def _tell_application(self, action: elector_actions.ApplicationAction) -> None:
+    def _call_application(self, action: elector_actions.ApplicationAction) -> None:
         application = self._application
         match action:
             case elector_actions.FenceOldActive(attempt=attempt, content=content, term=term):
                 fence = partial(application.fence_old_active, attempt, content, term)
                 done = events.OldActiveFenced(attempt)
-                attempted = partial(self._attempted, fence, attempt, Stage.FENCING, done)
-                self._takeover = self._begin(attempted)
+                attempted = partial(self._run_stage, fence, attempt, Stage.FENCING, done)
+                self._takeover = self._start_work(attempted)
             case elector_actions.ServeAsActive(attempt=attempt):
                 promote = partial(application.serve_as_active, attempt)
                 promoted = events.Promoted(attempt)
-                attempted = partial(self._attempted, promote, attempt, Stage.PROMOTING, promoted)
-                self._takeover = self._begin(attempted)
+                attempted = partial(self._run_stage, promote, attempt, Stage.PROMOTING, promoted)
+                self._takeover = self._start_work(attempted)
             case elector_actions.ServeAsStandby():
-                self._begin(application.serve_as_standby)
+                self._start_work(application.serve_as_standby)
             case elector_actions.AbandonTakeover():
                 if self._takeover is not None:
                     self._takeover.cancel()
             case elector_actions.EnterNeutral():
-                # Our NameNode is left as it is: the journal's quorum is the authority now.
+                # Our NameNode keeps its state: the journal's epochs prevent a second writer.
                 log.warning("elector.neutral", namenode=self._name)
             case elector_actions.ReportFailure(attempt=attempt, reason=reason):
                 application.takeover_failed(attempt, reason)
             case elector_actions.GiveUp(reason=reason):
-                application.gave_up(reason)
+                application.abort(reason)
             case _:
                 assert_never(action)
 
-    def _begin(self, work: Work) -> asyncio.Task[None]:
-        """Begin work behind all other work: a demotion must not overtake a cancelled promotion.
+    def _start_work(self, work: Work) -> asyncio.Task[None]:
+        """Start a task that runs the work after all earlier work has ended.
 
-        Each waits for all before it, not for the last one alone: that one may have been cancelled
-        while it waited itself, for a demotion which would then end behind the next promotion.
+        A demotion must not overtake a cancelled promotion.  The task waits for all earlier work and
+        not for the last one: if that one is cancelled, an earlier demotion may still be running.
         """
-        begun = asyncio.get_running_loop().create_task(_after(frozenset(self._works), work))
+        begun = asyncio.get_running_loop().create_task(_run_after(frozenset(self._works), work))
         self._works.add(begun)
         begun.add_done_callback(self._works.discard)
         return begun
 
-    async def _attempted(
+    async def _run_stage(
         self, work: Work, attempt: AttemptNumber, stage: Stage, done: events.Event
     ) -> None:
         try:
@@ -213,23 +213,23 @@ class Elector:
         except TakeoverImpossible as failure:
             self.post(events.TakeoverFailed(attempt, str(failure)))
         except InvariantBroken as broken:
-            self._application.gave_up(str(broken))
+            self._application.abort(str(broken))
         except Exception as failure:
-            # A bug in fencing must cost this attempt only: the next try, or the peer, may succeed.
+            # A bug in fencing fails this attempt only: the next one, or a peer's, may succeed.
             log.exception("elector.takeover.crashed", attempt=attempt)
             self.post(events.TakeoverFailed(attempt, f"unexpected {failure!r}"))
         else:
             self.post(done)
 
 
-async def _after(earlier: frozenset[asyncio.Task[None]], work: Work) -> None:
+async def _run_after(earlier: frozenset[asyncio.Task[None]], work: Work) -> None:
     if earlier:
         await asyncio.wait(earlier)
     await work()
 
 
 def _describe(thing: events.Event | elector_actions.Action) -> str:
-    """Return the class and its useful fields; znode bytes are long and mean nothing to a reader."""
+    """Return the class and its fields as text, without the bytes of znodes."""
     fields = []
     for name in thing.__slots__:
         value = getattr(thing, name)

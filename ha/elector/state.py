@@ -1,4 +1,4 @@
-"""What the elector remembers, and what one step of it yields."""
+"""The state of the elector, and the result of one step."""
 
 from ha.elector.actions import Action
 from ha.elector.model import AttemptNumber, Link, Role, SessionNumber, Stage
@@ -7,7 +7,7 @@ from ha.record import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectorState:
-    """Everything the election's decisions depend on; starts outside the election."""
+    """All that the election's decisions depend on; the default is outside the election."""
 
     role: Role = Role.INIT
     wanted: bool = False
@@ -15,22 +15,22 @@ class ElectorState:
     session: SessionNumber = SessionNumber(0)
     link: Link = Link.CLOSED
     holding: bool = False
-    """The lock was last known to be this session's."""
+    """This session owned the lock when it was last read."""
     creating: bool = False
-    """A create of the lock has not been answered."""
+    """A create of the lock is not answered yet."""
     looking: bool = False
-    """A look at the lock has not been answered."""
+    """A read of the lock is not answered yet."""
     serving: bool = False
-    """Our NameNode was promoted under the lock that this session has held ever since."""
+    """Our NameNode was promoted under the lock that this session has held since."""
     attempt: AttemptNumber = AttemptNumber(0)
     stage: Stage = Stage.NONE
     breadcrumb_version: int | None = None
-    """As read while a takeover fences, as written afterwards; None when there was none."""
+    """The version that a takeover read, or later wrote; None if there was no breadcrumb."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The state afterwards and what is to be done, in this order."""
+    """The state after an event, and the actions to carry out in this order."""
 
     state: ElectorState
     actions: tuple[Action, ...] = ()

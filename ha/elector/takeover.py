@@ -1,8 +1,7 @@
-"""A takeover's stages in the order that keeps it safe: read, fence, write, promote, look again.
+"""The stages of a takeover: read the breadcrumb, fence, write it, promote, read the lock again.
 
-Fence before writing our name, write before promoting
-(docs/reference/election.md#order-of-a-takeover): a NameNode whose promotion timed out and succeeds
-later is then still found, and fenced, by the next owner.
+The breadcrumb is written before the promotion (docs/reference/election.md#order-of-a-takeover), so
+that the next owner of the lock finds and fences a NameNode whose promotion succeeds too late.
 """
 
 from dataclasses import replace
@@ -14,14 +13,18 @@ from ha.elector.model import Breadcrumb, Role, Stage, Term
 from ha.elector.state import ElectorState, Step
 
 
-def answer_takeover(
+def advance_takeover(
     state: ElectorState,
     event: BreadcrumbRead | BreadcrumbWritten | OldActiveFenced | Promoted,
 ) -> Step:
-    """Return the next stage; an answer that the present stage does not wait for changes nothing."""
+    """Return the step to the next stage; ignore an answer for which this stage does not wait."""
     match event:
         case BreadcrumbRead():
-            return _read(state, event.breadcrumb) if state.stage is Stage.READING else Step(state)
+            return (
+                _after_read(state, event.breadcrumb)
+                if state.stage is Stage.READING
+                else Step(state)
+            )
         case OldActiveFenced():
             return _write(state) if state.stage is Stage.FENCING else Step(state)
         case BreadcrumbWritten():
@@ -31,13 +34,12 @@ def answer_takeover(
     assert_never(event)
 
 
-def _read(state: ElectorState, breadcrumb: Breadcrumb | None) -> Step:
+def _after_read(state: ElectorState, breadcrumb: Breadcrumb | None) -> Step:
     if breadcrumb is None:
         return _write(replace(state, breadcrumb_version=None))
     state = replace(state, breadcrumb_version=breadcrumb.version)
     if breadcrumb.content == state.data and breadcrumb.term is not Term.DOUBTED:
-        # We were the last active ourselves.  Writing our name again costs one round trip and
-        # proves that the session still lives.
+        # Our NameNode was the last active.  The write proves that our session still lives.
         return _write(state)
     fencing = replace(state, stage=Stage.FENCING)
     return Step(
@@ -58,7 +60,7 @@ def _promote(state: ElectorState, version: int) -> Step:
 
 
 def _serve(state: ElectorState) -> Step:
-    # The session may have died at the servers while the NameNode worked; look before we rest.
+    # The session may have expired during the promotion: read the lock once more.
     active = replace(state, role=Role.ACTIVE, stage=Stage.NONE, serving=True, looking=True)
     return Step(
         active, (actions.WatchLock(state.session), actions.RecordSettled(state.session, state.data))

@@ -1,9 +1,8 @@
-"""What is recorded next to the breadcrumb: how far the term of its owner has come.
+"""Encodes the term record, a znode next to the breadcrumb.
 
-The breadcrumb says which NameNode may be active, not whether it ever was, nor whether its process
-still runs.  The record adds both.  It is bound to one write of the breadcrumb by ZooKeeper's number
-of that write, so that it never applies to an earlier or a later owner, nor to a later term of the
-same one.
+The breadcrumb names the NameNode that may be active.  The record adds whether it became active, and
+whether its process has ended.  It holds the number of the transaction that wrote the breadcrumb, so
+that it applies to that term alone.
 
 Pure.
 """
@@ -16,7 +15,7 @@ from ha.record import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TermRecord:
-    """How far the breadcrumb's term has come, and a text for people: which process, when."""
+    """The state of the breadcrumb's term, and a text that describes the ended process."""
 
     breadcrumb: int
     """The ZooKeeper transaction that wrote the breadcrumb (mzxid)."""
@@ -25,15 +24,15 @@ class TermRecord:
 
 
 def encode_term(record: TermRecord) -> bytes:
-    """Return the record's bytes in ZooKeeper."""
+    """Return the record as the content of its znode."""
     value = {"breadcrumb": record.breadcrumb, "term": record.term.value, "told": record.told}
     return json.dumps(value, sort_keys=True).encode()
 
 
-def term_of(breadcrumb: int, data: bytes | None) -> Term:
-    """Return a record's term of the breadcrumb written by that transaction, else UNKNOWN.
+def decode_term(breadcrumb: int, data: bytes | None) -> Term:
+    """Return the term if the record is of the breadcrumb that this transaction wrote.
 
-    Malformed bytes are UNKNOWN, too: the successor then waits, which is always safe.
+    Otherwise, and for malformed data, return UNKNOWN; then the successor waits for the read lease.
     """
     if data is None:
         return Term.UNKNOWN

@@ -1,6 +1,6 @@
-"""Writes and reads the record next to the breadcrumb; never in the way of an election.
+"""Writes and reads the term record next to the breadcrumb.
 
-A record that cannot be written, or read, costs the successor a wait for the read lease.
+A failure does not stop an election; it makes the successor wait for the read lease.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from functools import partial
 import structlog
 
 from ha.elector.model import SessionNumber, Term
-from ha.elector.term import TermRecord, encode_term, term_of
+from ha.elector.term import TermRecord, decode_term, encode_term
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.errors import ZooKeeperRefused, ZooKeeperUnavailable
 from ha.elector.zookeeper.lock_check import untrusted_znodes
@@ -23,32 +23,32 @@ _ANY_VERSION = -1
 
 
 class TermKeeper:
-    """The terms of this process's sessions.  Only the lock's owner writes, in the same session."""
+    """Keeps the term records of our sessions; only the session that owns the lock writes."""
 
     def __init__(self, settings: ZooKeeperSettings) -> None:
         self._settings = settings
         self._settled: dict[SessionNumber, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def settled(self, number: SessionNumber, session: Session, content: bytes) -> None:
-        """Record that our NameNode has become active under the breadcrumb with these bytes."""
+    def record_settled(self, number: SessionNumber, session: Session, content: bytes) -> None:
+        """Record that our NameNode became active under the breadcrumb with this content."""
         task = asyncio.create_task(self._settle(number, session, content))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def ended(self, number: SessionNumber, session: Session, told: str) -> None:
-        """Record the active process's end, before the release, as the session keeps order."""
+    def record_ended(self, number: SessionNumber, session: Session, told: str) -> None:
+        """Record the end of the active process; call it before the lock is released."""
         breadcrumb = self._settled.get(number)
         if breadcrumb is None:
             return
         record = encode_term(TermRecord(breadcrumb, Term.ENDED, told))
         request = session.write(self._settings.term, record, version=_ANY_VERSION)
-        request.add_done_callback(partial(_noted, Term.ENDED))
+        request.add_done_callback(partial(_log_record, Term.ENDED))
 
     async def read(self, session: Session) -> tuple[Outcome[tuple[bytes, ZnodeFacts]], Term]:
-        """Read the breadcrumb, and what is recorded of its owner.
+        """Read the breadcrumb and its term.
 
-        Only while the session holds the lock: that one shows which identities are ours.
+        Call it while the session holds the lock, whose ACL shows which identities are ours.
         """
         breadcrumb, record, doubted = await asyncio.gather(
             session.read(self._settings.breadcrumb),
@@ -65,7 +65,7 @@ class TermKeeper:
             log.warning("elector.term.doubted", because=doubted[term])
             return breadcrumb, Term.UNKNOWN
         data = record.value[0] if isinstance(record, Done) else None
-        return breadcrumb, term_of(breadcrumb.value[1].written_by, data)
+        return breadcrumb, decode_term(breadcrumb.value[1].written_by, data)
 
     async def _find_untrusted(self, session: Session) -> Mapping[str, str]:
         settings = self._settings
@@ -73,7 +73,7 @@ class TermKeeper:
         try:
             return await untrusted_znodes(session, settings, *paths, own=settings.lock)
         except (ZooKeeperUnavailable, ZooKeeperRefused) as failure:
-            return {settings.scope: str(failure)}  # what is not known is no reason to trust
+            return {settings.scope: str(failure)}  # untrusted if unknown
 
     async def _settle(self, number: SessionNumber, session: Session, content: bytes) -> None:
         found = await session.read(self._settings.breadcrumb)
@@ -93,5 +93,5 @@ class TermKeeper:
             log.warning("elector.term.unrecorded", outcome=repr(written))
 
 
-def _noted(term: Term, request: asyncio.Future[Outcome[int]]) -> None:
+def _log_record(term: Term, request: asyncio.Future[Outcome[int]]) -> None:
     log.info("elector.term", term=term.value, outcome=repr(request.result()))

@@ -1,1 +1,1 @@
-"""Ends a controller that cannot act any more, so that it does not keep the lock."""
+"""Ends a controller that hangs, so that it does not keep the lock."""

@@ -1,12 +1,12 @@
-"""When a controller that is seen from outside of its event loop no longer does its duties.
+"""Decides whether a duty of the controller has stalled, as seen by the guard's thread.
 
-Each duty (the event loop, the probes, the election) gives a sign whenever it has been done, and
-says within which time the next one comes.  A duty that is silent for longer than that, and for the
-guard's patience on top, is not done any more.
+Each duty (the event loop, the probes, the election) gives a sign each time that it was done, with
+the time within which the next sign will come.  It has stalled if it is silent for longer than that
+time and the guard's patience together.
 
-Only time in which the guard itself has run counts.  The bad schedule: the whole process is stopped
-for a minute (SIGSTOP, a suspended machine) and goes on; the guard's thread runs first, and by the
-clock no duty has been done for a minute.  Nothing is wrong; the event loop must get its turn.
+Only time in which the guard itself ran counts.  The bad schedule: the whole process is stopped for
+a minute (SIGSTOP, a suspended machine).  When it goes on, the guard's thread runs first, and by the
+clock all duties have been silent for a minute, though the event loop is healthy.
 
 See docs/reference/zkfc.md#standing-still.
 """
@@ -17,22 +17,22 @@ from typing import Final
 from ha.record import dataclass
 
 MOST_INTERVALS: Final = 2
-"""The guard looks once in each interval; more than this number between two looks do not count."""
+"""Of the time between two looks, at most this number of intervals counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """The newest sign that one duty has given."""
+    """The newest sign of one duty."""
 
     duty: str
     count: int
     within_seconds: float
-    """The next sign comes within this time; infinite for a duty that has ended in order."""
+    """The next sign comes within this time; infinite after the duty's regular end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """For how long one duty has given no sign, in time that counts."""
+    """How long one duty has given no sign, in time that counts."""
 
     duty: str
     count: int
@@ -41,7 +41,7 @@ class Silence:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What the guard remembers between two looks."""
+    """The guard's state between two looks."""
 
     looked_at: float | None = None
     silences: tuple[Silence, ...] = ()
@@ -49,7 +49,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Stalled:
-    """A duty that is not done any more."""
+    """A duty that has stalled."""
 
     duty: str
     silent_seconds: float
@@ -64,7 +64,7 @@ def look(
     interval_seconds: float,
     patience_seconds: float,
 ) -> tuple[Watch, Stalled | None]:
-    """Return what the guard remembers after this look, and a duty that is not done any more."""
+    """Return the guard's state after this look, and the first duty that has stalled, if any."""
     passed = 0.0
     if watch.looked_at is not None:
         passed = min(now - watch.looked_at, MOST_INTERVALS * interval_seconds)

@@ -1,4 +1,4 @@
-"""The signs that a controller's duties give, for a thread apart from the event loop to read."""
+"""Holds the signs of a controller's duties, for the guard's thread to read."""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,18 +7,18 @@ from ha.zkfc.guard.core import Sign
 
 
 class Duties:
-    """The newest sign of each duty.  Signs are given on the event loop, and read by any thread."""
+    """The newest sign of each duty: written on the event loop, read by any thread."""
 
     def __init__(self) -> None:
         self._signs: dict[str, Sign] = {}
 
     def heartbeat_for(self, duty: str) -> Callable[[float], None]:
-        """Return what this duty calls each time: with the time within which it will call again."""
+        """Return the function to call after each run of the duty, with the seconds to the next."""
         return partial(self._give, duty)
 
     def signs(self) -> tuple[Sign, ...]:
         """Return the newest sign of each duty that has given one."""
-        # One step of the interpreter: the event loop cannot add a duty in the middle of it.
+        # Atomic in CPython: the event loop cannot add a duty in between.
         return tuple(self._signs.values())
 
     def _give(self, duty: str, within_seconds: float) -> None:

@@ -1,7 +1,7 @@
-"""A thread apart from the event loop that ends the process when a controller's duties are not done.
+"""A thread that ends the process when a duty of the controller has stalled.
 
-kazoo sends its pings from a thread of its own.  A controller whose event loop stands still would
-keep its lock for ever, and no peer could take over from a NameNode that has no monitor.
+kazoo sends its pings from its own thread, so a controller whose event loop hangs would keep its
+session and its lock for ever, and no peer could take over from a NameNode that is not monitored.
 
 See docs/reference/zkfc.md#standing-still.
 """
@@ -25,13 +25,13 @@ from ha.zkfc.guard.duties import Duties
 log = structlog.get_logger()
 
 STOOD_STILL: Final = 7
-"""Exit code of a controller that its guard has ended; its supervisor starts another one."""
+"""The exit code of a controller that its guard ended; its supervisor starts another one."""
 PATIENCE_SHARE: Final = 0.5
-"""Of the session's timeout: by how much a duty may be overdue."""
+"""The time by which a duty may be overdue, as a share of the session's timeout."""
 LOOKS: Final = 10
-"""So often the guard looks within its patience."""
+"""The number of looks within that time."""
 LAST_SECONDS: Final = 1.0
-"""For the last line of the log and the end of the sessions, before the process ends."""
+"""The limit for closing the sessions and for the last line of the log."""
 EVENT_LOOP: Final = "event loop"
 
 _longest = Gauge(
@@ -42,7 +42,7 @@ _longest = Gauge(
 
 
 class Guard:
-    """Watches the duties, and calls ``end`` once, on its own thread, when one is not done."""
+    """Watches the duties, and calls ``end`` once, on its own thread, when one has stalled."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Guard:
         session_seconds: Callable[[], float],
         end: Callable[[Stalled], None],
     ) -> None:
-        """Ask ``session_seconds``, on the guard's thread, for the session's timeout."""
+        """Call ``session_seconds`` on the guard's thread for the session's timeout."""
         self._duties = duties
         self._session_seconds = session_seconds
         self._end = end
@@ -59,7 +59,7 @@ class Guard:
 
     @contextlib.asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
-        """Watch for the length of a ``with``."""
+        """Watch during a ``with`` block."""
         thread = threading.Thread(target=self._watch, name="guard", daemon=True)
         beating = asyncio.create_task(self._beat(), name="guard's beat")
         thread.start()
@@ -101,15 +101,15 @@ class Guard:
 
 
 def end_process(stalled: Stalled, *, namenode: str, give_up: Sequence[Callable[[], None]]) -> None:
-    """Give the sessions up, so that the lock goes at once, and then end the process.
+    """Call ``give_up`` to close the sessions and so release the lock; then end the process.
 
-    Nothing here waits for longer than LAST_SECONDS: what the event loop hangs in (a full pipe
-    behind the log, a lock) may keep us, too.  Then the lock goes with the session's timeout.
+    It ends after LAST_SECONDS at the latest: what blocks the event loop (a full pipe behind the
+    log, a mutex) may block these threads, too.  Then the lock lasts until the session expires.
     """
     where = _stack_of_main_thread()
     works = [
         threading.Thread(target=work, daemon=True)
-        for work in (*give_up, lambda: _tell(stalled, namenode, where))
+        for work in (*give_up, lambda: _log_stall(stalled, namenode, where))
     ]
     for work in works:
         work.start()
@@ -119,7 +119,7 @@ def end_process(stalled: Stalled, *, namenode: str, give_up: Sequence[Callable[[
     os._exit(STOOD_STILL)
 
 
-def _tell(stalled: Stalled, namenode: str, where: list[str]) -> None:
+def _log_stall(stalled: Stalled, namenode: str, where: list[str]) -> None:
     log.critical(
         "zkfc.stood_still",
         namenode=namenode,

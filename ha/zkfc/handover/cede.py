@@ -71,7 +71,7 @@ class Ceding:
             self._decide(CedeEnded())
         try:
             async with asyncio.timeout(self._settings.graceful_fence_timeout_seconds):
-                await self._elector.settled()
+                await self._elector.wait_idle()
         except TimeoutError:
             log.warning("zkfc.cede.release_unconfirmed", namenode=self._settings.own.namenode)
 

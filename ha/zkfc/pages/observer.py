@@ -1,4 +1,4 @@
-"""What operators see of a controller: phases of a failover, attempts, metrics, /status."""
+"""Records a controller's takeovers, phases and metrics for operators, and builds /status."""
 
 import asyncio
 import json
@@ -36,14 +36,14 @@ log = structlog.get_logger()
 
 NOTHING_TO_FENCE = "nothing to fence"
 KEPT_CHANGES = 64
-"""Judgements of the NameNode's health that /status shows."""
+"""The number of changes of the NameNode's health that /status shows."""
 
-WriteDown = Callable[[AttemptRecord], None]
-"""Called with every finished attempt, those included that came to nothing."""
+RecordAttempt = Callable[[AttemptRecord], None]
+"""Called with every finished attempt, including abandoned ones."""
 
 
 class ControllerMonitor:
-    """Remembers when phases began, and informs logs, metrics and the attempt record."""
+    """Measures the phases of takeovers, and writes logs, metrics and attempt records."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class ControllerMonitor:
         own = settings.own
         self._settings = settings
         self._attempts = attempts
-        self.write_down: WriteDown = lambda _record: None
+        self.record_attempt: RecordAttempt = lambda _record: None
         self._around = around
         self.hand_over_request: Callable[[], HandOverRequest | None] = lambda: None
         """Returns the request of the hand-over to us that is under way."""
@@ -67,7 +67,7 @@ class ControllerMonitor:
         self._fenced = NOTHING_TO_FENCE
         self._previous = ""
         self._unreadable = self._seen_ended = False
-        self._removing = self._witnessed = ""
+        self._removal_reason = self._witnessed = ""
         self._phases: list[model.PhaseDuration] = []
         self._tries: list[model.FencingAttempt] = []
         self._health_changes: deque[Mapping[str, object]] = deque(maxlen=KEPT_CHANGES)
@@ -81,14 +81,14 @@ class ControllerMonitor:
 
     # -- health ------------------------------------------------------------------------------
 
-    def probed(self, seconds: float, outcome: ProbeOutcome) -> None:
-        """Count a probe that has ended."""
+    def record_probe(self, seconds: float, outcome: ProbeOutcome) -> None:
+        """Count a health probe."""
         metrics.HEALTH_DURATION.labels(self._node).observe(seconds)
         if not isinstance(outcome, Answered):
             metrics.HEALTH_FAILURES.labels(self._node, type(outcome).__name__.lower()).inc()
 
-    def health_changed(self, health: Health, reason: str, *, serving: bool) -> None:
-        """Note a changed judgement; losing a serving NameNode begins a failover."""
+    def record_health(self, health: Health, reason: str, *, serving: bool) -> None:
+        """Record a change of health; with ``serving``, an unhealthy NameNode begins a failover."""
         metrics.set_state(metrics.HEALTH, self._node, health)
         at = model.time_text(self._around.now())
         self._health_changes.appendleft({"at": at, "health": health.value, "reason": reason})
@@ -99,8 +99,8 @@ class ControllerMonitor:
 
     # -- the election ------------------------------------------------------------------------
 
-    def stepped(self, event: events.Event, before: ElectorState, after: ElectorState) -> None:
-        """Take note of a step of the election."""
+    def observe_step(self, event: events.Event, before: ElectorState, after: ElectorState) -> None:
+        """Record a step of the election."""
         self._count(event, before, after)
         if before.role is after.role:
             return
@@ -119,7 +119,7 @@ class ControllerMonitor:
             metrics.LAST_FAILOVER.labels(self._node).set(time.time())
             self._attempts.add(self._record(after.attempt, ""))
         elif not isinstance(event, events.TakeoverFailed):
-            # This one is not final: in a new session the next attempt may succeed.
+            # Abandoned, and not the last record: the next attempt may succeed in a new session.
             self._record(before.attempt, why_abandoned(event))
 
     def _tell_systemd(self, role: Role, health: Health) -> None:
@@ -128,60 +128,57 @@ class ControllerMonitor:
         how = health.value.replace("_", " ")
         SERVICE.status(f"{stands}, beside {self._node} ({how}), since {clock_time()}")
 
-    def removing(self, because: str) -> None:
-        """Note why the silent owner's lock is removed; empty: it is not, after all."""
-        self._removing = because
+    def set_removal_reason(self, because: str) -> None:
+        """Set why the witness removes the lock, for the next takeover; empty withdraws it."""
+        self._removal_reason = because
 
     def _begin(self, attempt: AttemptNumber) -> None:
         self._fenced, self._previous = NOTHING_TO_FENCE, ""
-        self._witnessed, self._removing = self._removing, ""
+        self._witnessed, self._removal_reason = self._removal_reason, ""
         self._unreadable = self._seen_ended = False
         self._phases, self._tries = [], []
         self._attempt_began = self._phase_began = _now()
         self._phase("lock", attempt, 0.0)
 
-    def lock_released(self) -> None:
-        """Note that ZooKeeper confirmed the end of our lock."""
+    def record_lock_release(self) -> None:
+        """Record that ZooKeeper confirmed the release of our lock."""
         began = self._detected_at
         self._detected_at = None
         seconds = 0.0 if began is None else _now() - began
         self._phase("released", None, seconds, was_active=self._held_as_active)
         self._held_as_active = False
 
-    def breadcrumb_read(self, breadcrumb: Breadcrumb | None, handed_over_by: str) -> None:
-        """Note the NameNode that this takeover follows.
-
-        ``handed_over_by`` is empty but in a hand-over.
-        """
+    def record_predecessor(self, breadcrumb: Breadcrumb | None, handed_over_by: str) -> None:
+        """Record the former active; ``handed_over_by`` is empty except in a hand-over."""
         self._previous = handed_over_by
         if breadcrumb is not None:
-            self._previous = named_in(breadcrumb.content)
+            self._previous = decode_namenode(breadcrumb.content)
             self._unreadable = not self._previous
             self._seen_ended = breadcrumb.term is Term.ENDED
 
-    def fence_tried(self, tried: model.FencingAttempt) -> None:
-        """Record that one method, or the polite request, has ended."""
-        # What is configured as a method can hold a password, and both are shown to many.
+    def record_fencing_attempt(self, tried: model.FencingAttempt) -> None:
+        """Record the outcome of one fencing method or of the request to become standby."""
+        # A configured method may contain a password, and many users can see these texts.
         hidden = replace(tried, method=redact(tried.method), detail=redact(tried.detail))
         self._tries.append(hidden)
         metrics.FENCE_ATTEMPTS.labels(self._node, _kind_of(tried.method), tried.result).inc()
 
-    def fenced(self, attempt: AttemptNumber, how: str) -> None:
-        """Note that the old active is harmless."""
+    def record_fenced(self, attempt: AttemptNumber, how: str) -> None:
+        """Record that the old active was fenced."""
         self._fenced = how
         metrics.FENCE_DURATION.labels(self._node).observe(_now() - self._phase_began)
         self._end_phase("fenced", attempt, how=how)
 
-    def promoting(self, attempt: AttemptNumber) -> None:
-        """Note that our NameNode is being promoted."""
+    def record_promotion(self, attempt: AttemptNumber) -> None:
+        """Record that the promotion of our NameNode begins."""
         self._end_phase("promoting", attempt)
 
-    def succeeded(self, kind: model.FailoverKind) -> None:
-        """Count a takeover that has succeeded by its kind: a first election is no failover."""
+    def count_success(self, kind: model.FailoverKind) -> None:
+        """Count a successful takeover by its kind: a first election is no failover."""
         metrics.FAILOVERS.labels(self._node, kind, model.FailoverResult.SUCCEEDED).inc()
 
-    def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
-        """Record that the attempt has come to nothing."""
+    def record_failed_takeover(self, attempt: AttemptNumber, reason: str) -> None:
+        """Record that the attempt failed."""
         log.error("takeover.failed", namenode=self._node, attempt=attempt, reason=reason)
         self._attempts.add(self._record(attempt, reason))
 
@@ -205,7 +202,7 @@ class ControllerMonitor:
         )
         if failure:
             metrics.FAILOVERS.labels(self._node, record.kind, model.FailoverResult.FAILED).inc()
-        self.write_down(record)
+        self.record_attempt(record)
         return record
 
     def _count(self, event: events.Event, before: ElectorState, after: ElectorState) -> None:
@@ -255,7 +252,7 @@ class ControllerMonitor:
         handing_over_from: str = "",
         witness: str = "",
     ) -> Mapping[str, object]:
-        """Return the object shown at /status; its first keys are fixed, scripts read them."""
+        """Return the JSON object of /status; scripts read its first keys, which are fixed."""
         own = self._settings.own
         last = self._attempts.last
         return {
@@ -283,7 +280,7 @@ class ControllerMonitor:
         }
 
     def _under_way(self, elector: ElectorState) -> Mapping[str, object] | None:
-        """Return the takeover that has begun and is not finished, with its completed phases."""
+        """Return the takeover that is under way, with its completed phases; None if none is."""
         if elector.role is not Role.TAKING_OVER:
             return None
         return {
@@ -320,8 +317,8 @@ def _kind_of(method: str) -> str:
     return method.partition("(")[0]
 
 
-def named_in(content: bytes) -> str:
-    """Return the NameNode that these breadcrumb bytes name; empty where they name none."""
+def decode_namenode(content: bytes) -> str:
+    """Return the NameNode id in a breadcrumb; empty if it cannot be decoded."""
     try:
         return decode(content).namenode
     except BadBreadcrumb:
@@ -333,9 +330,9 @@ def _now() -> float:
 
 
 def standing_page(candidacy: Candidacy, *, now: float, wall: datetime) -> Mapping[str, object]:
-    """Return the part of /status that shows why this NameNode is, or is not, a candidate.
+    """Return the part of /status that shows whether, and why not, our NameNode is a candidate.
 
-    Keys never disappear; ``notices_known`` is false until ZooKeeper was read for the first time.
+    All keys are always present; ``notices_known`` is false until the notices were first read.
     """
     standing = candidacy.standing
     notices = standing.notices

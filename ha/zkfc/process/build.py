@@ -1,4 +1,4 @@
-"""Builds parts of a controller from its settings, and joins the witness to its election."""
+"""Builds the witness, the health monitor and the first candidacy of a controller."""
 
 import asyncio
 from collections.abc import Callable
@@ -23,10 +23,10 @@ from ha.zkfc.witness.runner import Witness
 
 
 class StepListener(Protocol):
-    """A part of a controller that follows the election."""
+    """A part of a controller that observes each step of the election."""
 
-    def stepped(self, event: Event, before: ElectorState, after: ElectorState) -> None:
-        """Take note of a step of the election."""
+    def observe_step(self, event: Event, before: ElectorState, after: ElectorState) -> None:
+        """Handle a step of the election."""
 
 
 class _ElectorAccess:
@@ -36,50 +36,50 @@ class _ElectorAccess:
         self,
         elector: Elector,
         candidacy: Callable[[], Candidacy],
-        removing: Callable[[str], None],
+        set_removal_reason: Callable[[str], None],
     ) -> None:
         self._elector = elector
         self._candidacy = candidacy
-        self.removing = removing
+        self.set_removal_reason = set_removal_reason
 
-    def barred(self) -> str:
-        """Return why we may not take another's lock by ourselves now; empty where we may."""
+    def obstacle(self) -> str:
+        """Return why our controller may not take over by itself now; empty if it may."""
         election = self._elector.state
         if election.role is not Role.STANDBY or election.link is not Link.CONNECTED:
             return "our elector does not stand by, connected to ZooKeeper"
         return lock_removal_obstacle(self._candidacy(), asyncio.get_running_loop().time())
 
     async def read_lock(self) -> tuple[bytes, ZnodeFacts] | None:
-        """Return the lock's bytes and facts; None where there is none, or it is not known."""
+        """Return the lock's content and facts; None if there is none or the answer is unknown."""
         keeper = self._elector.keeper
         asked = keeper.read_lock() if isinstance(keeper, LockReader) else None
         outcome = None if asked is None else await asked
         return outcome.value if isinstance(outcome, Done) else None
 
     async def remove_lock(self, made: int) -> Removal:
-        """Delete another's lock, the one that this ZooKeeper transaction has made."""
+        """Delete the peer's lock that this ZooKeeper transaction created."""
         keeper = self._elector.keeper
         if not isinstance(keeper, LockRemover):
             return Removal.UNKNOWN
-        return await keeper.remove_lock(made, lambda: not self.barred())
+        return await keeper.remove_lock(made, lambda: not self.obstacle())
 
 
 def new_witness(
     settings: ZkfcSettings,
     elector: Elector,
     candidacy: Callable[[], Candidacy],
-    removing: Callable[[str], None],
+    set_removal_reason: Callable[[str], None],
     around: Surroundings,
 ) -> Witness:
     """Build the witness of one controller."""
-    doors = _ElectorAccess(elector, candidacy, removing)
+    access = _ElectorAccess(elector, candidacy, set_removal_reason)
     return Witness(
-        settings.witness, settings.own, doors, address_of=settings.address_of, around=around
+        settings.witness, settings.own, access, address_of=settings.address_of, around=around
     )
 
 
 def initial_candidacy(settings: ZkfcSettings, standing: Standing) -> Candidacy:
-    """Return the candidacy before anything is known."""
+    """Return the candidacy at the start."""
     return Candidacy(
         back_off=settings.back_off,
         standing=standing,
@@ -95,7 +95,7 @@ def new_monitor(
     heartbeat: Callable[[float], None],
     around: Surroundings,
 ) -> HealthMonitor:
-    """Build the monitor of our NameNode."""
+    """Build the health monitor of our NameNode."""
     return HealthMonitor(
         settings.own.lifeline,
         settings.health,

@@ -49,7 +49,7 @@ from ha.zkfc.guard.guard import Guard, end_process
 from ha.zkfc.pages.gauges import publish_readings
 from ha.zkfc.process import format_zk as process_format_zk
 from ha.zkfc.process.controller import Controller, ElectionImpossible
-from ha.zkfc.process.kept_session import KeptSession, let_go_in_time
+from ha.zkfc.process.kept_session import KeptSession, close_inherited
 from ha.zkfc.process.open_znodes import refuse_open_znodes
 from ha.zkfc.process.supervisor import supervise
 from ha.zkfc.process.wait_for_zookeeper import BoardAfter, ZooKeeperWait
@@ -64,9 +64,7 @@ NO_AUTO_FAILOVER = 5
 NO_ZOOKEEPER = 6
 
 READY_WITHOUT_ELECTION_SECONDS = 10.0
-"""How long systemd waits until what follows us may start, where we cannot stand in the election:
-there is no ZooKeeper, our NameNode is ill, there is a drain.
-"""
+"""How long systemd delays the units after us while our controller cannot join the election."""
 STANDING_LOOK_SECONDS = 0.05
 STANDING = frozenset({Role.STANDBY, Role.TAKING_OVER, Role.ACTIVE})
 
@@ -79,7 +77,7 @@ class _BadUsageError(click.UsageError):
 
 
 class _Command(click.Command):
-    """A bad argument is exit code 1, as in Hadoop: click's 2 means "format denied" here."""
+    """Exits with 1 for a bad argument, as Hadoop does: click's 2 means "format denied" here."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -136,7 +134,7 @@ def zkfc(  # noqa: PLR0913 - its options
     if once is None:
         configure_logging("zkfc", level=log_as.level, form=log_as.form)
     else:
-        # A person waits for one answer: each attempt to connect until then is no news.
+        # An operator waits for one answer, so failed attempts to connect are not logged.
         configure_logging("zkfc", level="error", libraries="critical")
 
     async def main(stop: asyncio.Event, ticket: SessionTicket | None, note: KeepTicket) -> None:
@@ -145,17 +143,17 @@ def zkfc(  # noqa: PLR0913 - its options
             consent = process_format_zk.Consent(force=force, ask=not non_interactive)
             match [format_zk, clear_zk, check_zk]:
                 case [True, False, False]:
-                    zookeeper = _zookeeper_alone(conf, making=True)
+                    zookeeper = _load_zookeeper_settings(conf, creating=True)
                     with process_format_zk.audited(conf, "zkfc --format-zk", zookeeper):
                         await process_format_zk.format_zookeeper(zookeeper, consent, keep=keep)
                 case [False, True, False]:
-                    zookeeper = _zookeeper_alone(conf)
+                    zookeeper = _load_zookeeper_settings(conf)
                     with process_format_zk.audited(conf, "zkfc --clear-zk", zookeeper):
                         await process_format_zk.clear_zookeeper(zookeeper, consent)
                 case [False, False, True]:
-                    await process_format_zk.check_zookeeper(conf, _zookeeper_alone(conf))
+                    await process_format_zk.check_zookeeper(conf, _load_zookeeper_settings(conf))
                 case [False, False, False]:
-                    await _serve(conf, *_checked_settings(conf), stop, ticket, note)
+                    await _serve(conf, *_load_settings(conf), stop, ticket, note)
                 case _:
                     raise ExitWith(
                         process_format_zk.FAILED,
@@ -181,7 +179,7 @@ def _run(main: Main, *, supervised: bool) -> int:
     return run(None, lambda _: None)
 
 
-def _checked_settings(conf: Configuration) -> tuple[settings_settings.ZkfcSettings, AccessControl]:
+def _load_settings(conf: Configuration) -> tuple[settings_settings.ZkfcSettings, AccessControl]:
     log_in_as(conf, Daemon.ZKFC)
     settings = settings_settings.zkfc_settings(conf)
     check_start(conf, Daemon.ZKFC)
@@ -199,10 +197,10 @@ def _door(conf: Configuration, key: Key[Any], own: NameNodeAddress) -> Door:
     return required_door(conf, key, nameservice=own.nameservice, namenode=own.namenode)
 
 
-def _zookeeper_alone(conf: Configuration, *, making: bool = False) -> ZooKeeperSettings:
-    """Return the nameservice's znodes: they are the same whichever NameNode runs here, or none.
+def _load_zookeeper_settings(conf: Configuration, *, creating: bool = False) -> ZooKeeperSettings:
+    """Return the settings of the nameservice's znodes; a NameNode need not run on this host.
 
-    ``making``: some will be created, so they must not be open to anybody.
+    ``creating``: znodes will be created, so the ACL must not let anybody write them.
     """
     nameservice = nameservice_of(conf)
     try:
@@ -214,7 +212,7 @@ def _zookeeper_alone(conf: Configuration, *, making: bool = False) -> ZooKeeperS
     settings = zookeeper_settings(conf, nameservice=nameservice, namenode=own)
     for warning in (one for one in (*conf.warnings, settings.warning) if one):
         click.echo(f"warning: {warning}", err=True)
-    if making:
+    if creating:
         refuse_open_znodes(conf, settings, nameservice=nameservice, namenode=own)
     _check_automatic(conf, nameservice)
     return settings
@@ -270,33 +268,33 @@ async def _serve(
         around=Surroundings(take_ready=spares.take, serve=partial(RpcServer, access=access)),
     )
     endpoint = Endpoint(
-        status=lambda: status_page(controller, waiting=contact.told()),
-        healthy=lambda: contact.told() or controller.trouble(),
+        status=lambda: status_page(controller, waiting=contact.describe()),
+        healthy=lambda: contact.describe() or controller.failover_obstacle(),
         role=lambda: RoleSeen(controller.believed.value),
         access=access,
     )
     publish_readings(node, controller)
-    publish_facts("zkfc", conf, open_to=_open_to(settings))
+    publish_facts("zkfc", conf, open_to=_list_open_doors(settings))
     await listen_at(_door(conf, keys.ZKFC_HTTP, own), endpoint.start)
     methods = [method for plan in settings.fencing.values() for method in plan.methods]
     loading = asyncio.create_task(asyncio.to_thread(load_code_of, methods))
-    tasks = let_go_in_time(controller, contact.made), _notify_ready(controller), spares.run()
+    tasks = close_inherited(controller, contact.reached), _notify_ready(controller), spares.run()
     guard = Guard(
         controller.duties,
         session_seconds=lambda: _session_seconds(controller, zookeeper),
         end=partial(end_process, namenode=own.namenode, give_up=(kept.forget, sessions.end_all)),
     )
     try:
-        async with _beside(*tasks), guard.watching():
-            await _until_stopped(controller, contact, stop)
+        async with _run_during(*tasks), guard.watching():
+            await _run_until_stopped(controller, contact, stop)
     finally:
         await endpoint.stop()
         await loading
 
 
 @contextlib.asynccontextmanager
-async def _beside(*work: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Run the work as tasks during the block."""
+async def _run_during(*work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Run these coroutines as tasks during a ``with`` block."""
     tasks = [asyncio.create_task(one) for one in work]
     try:
         yield
@@ -307,7 +305,7 @@ async def _beside(*work: Coroutine[None, None, None]) -> AsyncIterator[None]:
 
 
 async def _notify_ready(controller: Controller) -> None:
-    """Inform systemd when it stands in the election, for which it waits as long as it takes."""
+    """Notify systemd when we are in the election, or READY_WITHOUT_ELECTION_SECONDS are over."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(READY_WITHOUT_ELECTION_SECONDS):
             while controller.elector.state.role not in STANDING:  # noqa: ASYNC110 - no event of it
@@ -316,36 +314,36 @@ async def _notify_ready(controller: Controller) -> None:
 
 
 def _session_seconds(controller: Controller, zookeeper: ZooKeeperSettings) -> float:
-    """Return the session's timeout, as granted where a server grants less than we ask for."""
+    """Return the session's timeout: the granted one if it is less than the configured one."""
     granted = controller.session_timeout_seconds or zookeeper.session_timeout_seconds
     return min(granted, zookeeper.session_timeout_seconds)
 
 
 def status_page(controller: Controller, *, waiting: str = "") -> Mapping[str, object]:
-    """Return this controller's /status; ``waiting`` says why it waits at its start."""
+    """Return this controller's /status; ``waiting`` says why it still waits for ZooKeeper."""
     page = controller.observer.status(
         controller.monitor.state,
         controller.elector.state,
         controller.candidacy,
         controller.elector.keeper,
-        off_because=waiting or controller.absence.told(),
+        off_because=waiting or controller.absence.describe(),
         handing_over_from=controller.hand_over.ceding_namenode,
-        witness=controller.witness.told,
+        witness=controller.witness.description,
     )
     return {**page, "zookeeper": "connecting"} if waiting else page
 
 
-async def _until_stopped(
+async def _run_until_stopped(
     controller: Controller, contact: ZooKeeperWait, stop: asyncio.Event
 ) -> None:
     running = asyncio.create_task(controller.run())
     stopping = asyncio.create_task(stop.wait())
-    reaching = asyncio.create_task(contact.formatted())
+    reaching = asyncio.create_task(contact.wait_until_formatted())
     ends = {running, stopping}
     try:
         await asyncio.wait({*ends, reaching}, return_when=asyncio.FIRST_COMPLETED)
         if reaching.done():
-            await reaching  # raises what no waiting can mend
+            await reaching  # raises if waiting longer cannot help
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         if not running.done():
             await controller.hand_over_before_stop()
@@ -364,7 +362,7 @@ async def _until_stopped(
                 ) from failure
 
 
-def _open_to(settings: settings_settings.ZkfcSettings) -> Sequence[str]:
-    """Return what this controller believes without proof; znodes open to anybody are worst."""
+def _list_open_doors(settings: settings_settings.ZkfcSettings) -> Sequence[str]:
+    """Return the interfaces on which this controller accepts requests without authentication."""
     anybody = open_to_all(settings.zookeeper.acl)
     return ("rpc", "http", "zookeeper-acl") if anybody else ("rpc", "http")

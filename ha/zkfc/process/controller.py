@@ -1,4 +1,4 @@
-"""Wires monitor, election and takeover together, and supervises their tasks."""
+"""Connects the health monitor, the elector and the takeover, and runs their tasks."""
 
 import asyncio
 from collections.abc import Callable
@@ -42,21 +42,21 @@ from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
 from ha.zkfc.takeover.former_active import former_gone_until, require_recent_contact
 from ha.zkfc.takeover.namenode_process import NameNodeProcess
 from ha.zkfc.takeover.superseded_process import SupersededProcess
-from ha.zkfc.takeover.takeover import OwnStaleLock, Takeover, lock_holder
+from ha.zkfc.takeover.takeover import OwnStaleLock, Takeover, read_lock_holder
 
 log = structlog.get_logger()
 
 
 class ElectionImpossible(Exception):
-    """The election needs an operator; the text says what is wrong."""
+    """The election cannot go on without an operator; the text says why."""
 
 
 class Controller:
-    """One failover controller: everything in it happens on one event loop.
+    """One failover controller; all its code runs on one event loop.
 
-    ``keeper`` builds the door to ZooKeeper, given where events go and the function to call at a
-    release.  ``board`` builds that to the notices; without one there is no pause, no drain and no
-    rank.
+    ``keeper`` builds the elector's ZooKeeper client from two functions, called with events and at
+    the lock's release.  ``board`` builds that of the notices; without it there is no pause, drain
+    or rank.
     """
 
     def __init__(
@@ -73,26 +73,27 @@ class Controller:
         self._around = around
         self.duties, self.attempts = Duties(), Attempts()
         self.observer = ControllerMonitor(settings, self.attempts, around=around)
-        self.history = History(settings, count=self.observer.succeeded, around=around)
-        self.observer.write_down = self.history.add
-        seen = None if board is None else board(self._notices_seen)
+        self.history = History(settings, count=self.observer.count_success, around=around)
+        self.observer.record_attempt = self.history.add
+        seen = None if board is None else board(self._handle_notices)
         self._membership = Membership(settings, seen, version, around)
         self._candidacy = initial_candidacy(settings, self._membership.initial_standing())
-        beat = self.duties.heartbeat_for
+        beat, probed = self.duties.heartbeat_for, self.observer.record_probe
         self.monitor = new_monitor(
-            settings, self, measure=self.observer.probed, heartbeat=beat("probes"), around=around
+            settings, self, measure=probed, heartbeat=beat("probes"), around=around
         )
-        tried, watched = self.observer.fence_tried, lambda: self.monitor.client
-        self._takeover = Takeover(settings, measure=tried, watched=watched, around=around)
+        tried, client = self.observer.record_fencing_attempt, lambda: self.monitor.client
+        self._takeover = Takeover(settings, measure=tried, monitor_client=client, around=around)
         self.elector = Elector(
             name=own.namenode,
             application=self,
-            keeper=lambda post: keeper(post, self.observer.lock_released),
+            keeper=lambda post: keeper(post, self.observer.record_lock_release),
             heartbeat=beat("election"),
         )
         self.history.active_by = self.elector.active_by
+        set_reason = self.observer.set_removal_reason
         self.witness = new_witness(
-            settings, self.elector, lambda: self._candidacy, self.observer.removing, around
+            settings, self.elector, lambda: self._candidacy, set_reason, around
         )
         self._ceding = Ceding(settings, self._takeover, self.elector, self._decide)
         self.hand_over = self._new_hand_over()
@@ -106,14 +107,14 @@ class Controller:
             read_active=self._read_active,
             around=around,
         )
-        self.local_process = NameNodeProcess(around, left=self._superseded.follow)
+        self.local_process = NameNodeProcess(around, on_term_end=self._superseded.follow)
         self._own_stale_lock = OwnStaleLock(own.namenode, self._read_active)
         self.thread_dump = ThreadDump(own.namenode, own.http, settings.thread_dump)
-        self.absence = Absence(settings.step_down_after_seconds, self._zookeeper_stays_away)
+        self.absence = Absence(settings.step_down_after_seconds, self._step_down_if_active)
         self._step_listeners: tuple[StepListener, ...] = (
             self.observer, self.absence, self._takeover, self.witness, self.local_process,
         )  # fmt: skip
-        self._taking_back: asyncio.Task[None] | None = None
+        self._fail_back_task: asyncio.Task[None] | None = None
         self._predecessor_gone, self._own_data, self.port = False, b"", 0
         self._recheck: asyncio.TimerHandle | None = None
         self._fatal: asyncio.Future[str] | None = None
@@ -131,12 +132,12 @@ class Controller:
 
     @property
     def candidacy(self) -> Candidacy:
-        """The candidacy after the last decision; a frozen value."""
+        """The candidacy after the last decision."""
         return self._candidacy
 
     @property
     def election(self) -> ElectorState:
-        """The elector's state; a frozen value."""
+        """The elector's state."""
         return self.elector.state
 
     @property
@@ -146,17 +147,17 @@ class Controller:
 
     @property
     def lock_of_earlier_process(self) -> bool:
-        """Is the lock that of an earlier process of this controller, and our NameNode active?"""
-        return self._own_stale_lock.spares and self.elector.state.role is Role.STANDBY
+        """Whether our active NameNode's lock is of an earlier process of this controller."""
+        return self._own_stale_lock.skipped_demotion and self.elector.state.role is Role.STANDBY
 
     @property
     def zookeeper_contact(self) -> float | None:
-        """When the newest answered request to ZooKeeper was sent, on the loop's clock."""
+        """When the last answered request to ZooKeeper was sent, on the loop's clock."""
         return self.elector.keeper.last_contact
 
     @property
     def session_timeout_seconds(self) -> float | None:
-        """As negotiated with ZooKeeper; None without a session."""
+        """The timeout negotiated with ZooKeeper; None without a session."""
         return self.elector.keeper.session_timeout_seconds
 
     @property
@@ -165,14 +166,14 @@ class Controller:
 
     @property
     def believed(self) -> ServiceState:
-        """What this controller has made of its NameNode."""
+        """The state that this controller has given its NameNode."""
         return self._candidacy.believed
 
     async def run(self) -> None:
-        """Work until cancelled; then leave the election, the breadcrumb kept.
+        """Run until cancelled; then leave the election and keep the breadcrumb.
 
-        The NameNode stays what it is; a peer that takes over asks it politely first.  Raises
-        ElectionImpossible where only an operator can help, ExitWith if the port cannot be had.
+        The NameNode keeps its state; a peer that takes over first asks it to become standby.
+        Raises ElectionImpossible if an operator is needed, ExitWith if the port cannot be bound.
 
         See docs/reference/zkfc.md#stopping.
         """
@@ -184,7 +185,7 @@ class Controller:
         self._own_data = encode(
             ActiveNodeInfo(own.nameservice, own.namenode, at.host, at.port, self.port)
         )
-        self._show()
+        self._publish_member()
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._membership.run())
@@ -194,11 +195,11 @@ class Controller:
                 group.create_task(self.witness.run())
                 group.create_task(self._raise_fatal(self._fatal))
         except* InvariantBroken as broken:
-            self.gave_up(str(broken.exceptions[0]))
+            self.abort(str(broken.exceptions[0]))
         except* ElectionImpossible:
-            pass  # raised from here it would travel in a group; the future knows what it was
+            pass  # it would leave here in an exception group; it is raised from the future below
         finally:
-            for under_way in (self._recheck, self._taking_back):
+            for under_way in (self._recheck, self._fail_back_task):
                 if under_way is not None:
                     under_way.cancel()
             parts = (self._ceding, self._membership, self.absence, self.thread_dump)
@@ -210,16 +211,16 @@ class Controller:
             raise ElectionImpossible(self._fatal.result())
 
     async def hand_over_before_stop(self) -> None:
-        """See ``on_stop``; the controller must still be running."""
+        """Hand over as ``on_stop`` describes, while the controller still runs."""
         await hand_over_first(self._settings, self._candidacy, self._membership.hand_over_to)
 
     async def cede(self, seconds: float, client_id: bytes = b"") -> None:
-        """Stand back (``Ceding``); raise ServiceFailed if a hand-over waits for the lock."""
+        """Cede (see ``Ceding``); raise ServiceFailed if our hand-over waits for the lock."""
         if seconds > 0:
             self.hand_over.yield_to_cede_request(has_lock=self._has_lock)
         await self._ceding.cede(seconds, client_id)
 
-    def _notices_seen(self, notices: Notices) -> None:
+    def _handle_notices(self, notices: Notices) -> None:
         self._decide(model.NoticesSeen(notices))
         self.attempts.wake()
 
@@ -232,95 +233,95 @@ class Controller:
             lock_holder="" if notices is None else notices.lock_holder or "",
         )
 
-    def _zookeeper_stays_away(self) -> None:
+    def _step_down_if_active(self) -> None:
         if self.believed is ServiceState.ACTIVE:
             self._ceding.step_down()
 
-    def trouble(self) -> str | None:
-        """Return why this controller could not fail over right now; None when it could."""
+    def failover_obstacle(self) -> str | None:
+        """Return why this controller could not fail over now; None if it could."""
         seen = self.monitor.state, self.elector.state, self._candidacy
-        return failover_obstacle(*seen, self.absence.told())
+        return failover_obstacle(*seen, self.absence.describe())
 
     # -- called by the health monitor --------------------------------------------------------
 
     def status_reported(self, status: ServiceStatus) -> None:
-        """Take the NameNode's report of itself."""
+        """Handle a report of our NameNode."""
         if status.state is ServiceState.ACTIVE and self.believed is ServiceState.ACTIVE:
-            self.local_process.serves(status.process)
+            self.local_process.watch(status.process)
         ready = status.ready_to_become_active
         self._decide(model.StatusReported(status.state, ready, status.not_ready_reason))
 
     def health_changed(self, health: Health, reason: str) -> None:
-        """Take the monitor's judgement."""
-        self.observer.health_changed(health, reason, serving=self._has_lock)
+        """Handle a change of the monitor's judgement."""
+        self.observer.record_health(health, reason, serving=self._has_lock)
         self._decide(model.HealthChanged(health, self.monitor.state.trouble, reason))
         self.attempts.wake()
         if health in (Health.UNHEALTHY, Health.NOT_RESPONDING):
-            # Only when the election is left: a hanging NameNode must not delay the failover.
-            self.thread_dump.begin(self.elector.settled, because=reason)
+            # After the election was left: the dump of a hanging NameNode must not delay a failover.
+            self.thread_dump.begin(self.elector.wait_idle, because=reason)
 
     # -- driven by the election --------------------------------------------------------------
 
     async def fence_old_active(self, attempt: AttemptNumber, content: bytes, term: Term) -> None:
-        """Make the node in the breadcrumb harmless."""
+        """Fence the NameNode in the breadcrumb."""
         fenced = await self._takeover.fence(content, term)
         self._predecessor_gone = fenced.gone
-        self.observer.fenced(attempt, fenced.how)
+        self.observer.record_fenced(attempt, fenced.how)
 
     async def serve_as_active(self, attempt: AttemptNumber) -> None:
-        """Promote our NameNode."""
+        """Make our NameNode active."""
         now = asyncio.get_running_loop().time()
         require_recent_contact(self.elector.keeper, now=now)
         self._decide(model.TransitionBegun())
-        self.observer.promoting(attempt)
+        self.observer.record_promotion(attempt)
         until = former_gone_until(self.elector.keeper, now=now) if self._predecessor_gone else 0.0
         await self._takeover.promote(predecessor_gone_until=until)
 
     async def serve_as_standby(self) -> None:
-        """Demote our NameNode; one that does not confirm is no candidate for a while.
+        """Demote our NameNode; if it does not confirm, it is no candidate for a time.
 
         See docs/reference/zkfc.md#a-demotion-that-is-not-confirmed.
         """
-        if await self._own_stale_lock.holds_lock(self._candidacy.reported):
+        if await self._own_stale_lock.should_skip_demotion(self._candidacy.reported):
             self._decide(model.DemotionSpared())
             return
         self._decide(model.TransitionBegun())
-        reason = await self._takeover.demote_surely(lambda: not self._has_lock)
+        reason = await self._takeover.demote_with_retries(lambda: not self._has_lock)
         if not self._has_lock:
-            # Else the lock has come to us in the meantime, and it is promoted next.
+            # Otherwise we have won the lock since, and our NameNode is promoted next.
             self._decide(model.DemotionTried(reason or ""))
 
-    def stepped(self, event: ElectorEvent, before: ElectorState, after: ElectorState) -> None:
-        """Take note of a step of the election."""
+    def observe_step(self, event: ElectorEvent, before: ElectorState, after: ElectorState) -> None:
+        """Pass a step of the election to all parts, and decide on a change of the role."""
         for listener in self._step_listeners:
-            listener.stepped(event, before, after)
+            listener.observe_step(event, before, after)
         if isinstance(event, BreadcrumbRead) and event.attempt == after.attempt:
-            # In a hand-over the former active deletes its breadcrumb when it was active and has
-            # confirmed that it is standby.  Without one, it is unknown why there is none.
-            by_hand = self.hand_over.request is not None
-            self._predecessor_gone = by_hand and event.breadcrumb is None
-            self.observer.breadcrumb_read(event.breadcrumb, self.hand_over.ceding_namenode)
+            # In a hand-over a missing breadcrumb proves that the former active is standby: only
+            # then its controller deletes the breadcrumb.
+            planned = self.hand_over.request is not None
+            self._predecessor_gone = planned and event.breadcrumb is None
+            self.observer.record_predecessor(event.breadcrumb, self.hand_over.ceding_namenode)
         if isinstance(event, LockSeen) and self.lock_of_earlier_process:
-            self.elector.stand_by_again()
+            self.elector.repeat_standby()
         if isinstance(event, LockSeen) and event.ours:
-            self._own_lock_seen(event.made)
+            self._record_own_lock(event.made)
         if before.role is not after.role:
             planned = self.hand_over.request is not None
             self._decide(model.ElectionMoved(before, after, planned))
             if before.role is Role.TAKING_OVER:
                 self.monitor.probe_now()
 
-    def _own_lock_seen(self, made: int) -> None:
-        if made > self._candidacy.standing.own_lock:  # it is looked at each second
+    def _record_own_lock(self, made: int) -> None:
+        if made > self._candidacy.standing.own_lock:  # the elector looks at it each second
             self._decide(model.OwnLockSeen(made))
 
     def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
-        """Take note that the attempt failed, and that the election was left."""
-        self.observer.takeover_failed(attempt, reason)
+        """Handle a failed takeover, after which the elector left the election."""
+        self.observer.record_failed_takeover(attempt, reason)
         self._decide(model.TakeoverFailed())
 
-    def gave_up(self, reason: str) -> None:
-        """End the process with this reason: only an operator can help."""
+    def abort(self, reason: str) -> None:
+        """End the controller with ElectionImpossible for this reason."""
         if self._fatal is not None and not self._fatal.done():
             self._fatal.set_result(reason)
 
@@ -331,8 +332,8 @@ class Controller:
         try:
             result = step(self._candidacy, event, now=loop.time())
         except InvariantBroken as broken:
-            # It may be a timer or a caller by RPC that has brought us here: the controller ends.
-            self.gave_up(str(broken))
+            # End the controller even if a timer or an RPC called this function.
+            self.abort(str(broken))
             raise
         self._candidacy = result.state
         if result.decisions:
@@ -347,8 +348,8 @@ class Controller:
                 case model.Join():
                     self.elector.join(self._own_data)
                 case model.Leave(needs_fencing=needs_fencing):
-                    # To see a process end takes a moment when it lives, and then it is not needed.
-                    ended = self.local_process.ended() if needs_fencing else ""
+                    # describe_end() waits for a moment, so it is called only if it is needed.
+                    ended = self.local_process.describe_end() if needs_fencing else ""
                     self.elector.quit(keep_breadcrumb=needs_fencing, ended=ended)
                 case model.AskAgainAfter(seconds=seconds):
                     if self._recheck is not None:
@@ -359,12 +360,14 @@ class Controller:
                         zkfc, lambda failure: self._decide(model.DrainTried(failure))
                     )
                 case model.TakeBack(because=because):
-                    self._taking_back = loop.create_task(self._take_back(because))
-        self._show()
+                    self._fail_back_task = loop.create_task(self._fail_back(because))
+        self._publish_member()
 
-    def _show(self) -> None:
-        health, waits = self.monitor.state.health, self.lock_of_earlier_process
-        self._membership.publish(self._candidacy, health, self.port, lock_of_earlier_process=waits)
+    def _publish_member(self) -> None:
+        health, earlier = self.monitor.state.health, self.lock_of_earlier_process
+        self._membership.publish(
+            self._candidacy, health, self.port, lock_of_earlier_process=earlier
+        )
 
     async def _make_active(self, request: HandOverRequest) -> None:
         self._decide(model.HandOverBegun())
@@ -373,7 +376,7 @@ class Controller:
         finally:
             self._decide(model.HandOverEnded())
 
-    async def _take_back(self, because: str) -> None:
+    async def _fail_back(self, because: str) -> None:
         host = self._settings.own.zkfc.host
         try:
             await self._make_active(
@@ -383,8 +386,8 @@ class Controller:
             log.warning("zkfc.failback.failed", because=because, reason=str(failure))
 
     async def _read_active(self) -> ActiveNodeInfo | None:
-        return await lock_holder(self.elector.keeper, self._settings.zookeeper, self._around)
+        return await read_lock_holder(self.elector.keeper, self._settings.zookeeper, self._around)
 
     async def _raise_fatal(self, fatal: "asyncio.Future[str]") -> None:
-        # Shielded: it is still to be set when a part that has failed ends all others.
+        # Shielded: the future must stay usable when a failed task cancels this one.
         raise ElectionImpossible(await asyncio.shield(fatal))

@@ -1,7 +1,6 @@
-"""Formats, closes, clears and checks a nameservice's znodes for an operator.
+"""Formats, clears and checks a nameservice's znodes for an operator, and sets their ACLs.
 
-Only the nameservice's own znode, and what is in it, is ever deleted or given an ACL: those
-above it are shared.
+Only the nameservice's own znode and its children are changed: the znodes above it are shared.
 """
 
 import asyncio
@@ -40,12 +39,12 @@ NO_PARENT_ZNODE = 3
 
 MINIMUM_CONNECT_SECONDS = 5.0
 MOST_SHOWN = 12
-"""Znodes whose rights are doubtful; there may be hundreds, of one cause."""
+"""The number of znodes with doubtful rights that are shown; hundreds may have one cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """Whether the operator has confirmed already, or may be asked."""
+    """Whether the operator has confirmed a change already, or may be asked."""
 
     force: bool
     ask: bool
@@ -53,7 +52,7 @@ class Consent:
 
 @contextmanager
 def audited(conf: Configuration, command: str, zookeeper: ZooKeeperSettings) -> Iterator[None]:
-    """Have the audit log hear how a change of the znodes ends."""
+    """Write to the audit log how the change of the znodes in a ``with`` block ended."""
     audit = CommandAudit.configured(conf)
     try:
         yield
@@ -72,20 +71,20 @@ def audited(conf: Configuration, command: str, zookeeper: ZooKeeperSettings) -> 
 
 
 def connect_seconds(zookeeper: ZooKeeperSettings) -> float:
-    """Return how long to try to reach ZooKeeper at the start, in seconds."""
+    """Return how long a command tries to reach ZooKeeper, in seconds."""
     return max(MINIMUM_CONNECT_SECONDS, zookeeper.session_timeout_seconds)
 
 
 async def format_zookeeper(
     zookeeper: ZooKeeperSettings, consent: Consent, *, keep: bool = False
 ) -> None:
-    """Create the scope, empty; what is there gets the configured ACL, and goes, with consent.
+    """Set the configured ACL on existing znodes, delete them with consent, and create the scope.
 
-    With ``keep`` it stays: that is how a running cluster is closed.
+    With ``keep`` the ACLs are set and nothing is deleted, so a running cluster may be secured.
     """
     async with znodes.connected(zookeeper, deadline_seconds=connect_seconds(zookeeper)) as session:
         if await znodes.parent_exists(session, zookeeper):
-            _tell_closed(
+            _report_acl_changes(
                 await close_all(session, zookeeper, force=consent.force), zookeeper, keep=keep
             )
             if keep:
@@ -98,7 +97,7 @@ async def format_zookeeper(
 
 
 async def clear_zookeeper(zookeeper: ZooKeeperSettings, consent: Consent) -> None:
-    """Delete the scope and all in it; nothing to delete is no error."""
+    """Delete the scope and all znodes in it, if it exists."""
     async with znodes.connected(zookeeper, deadline_seconds=connect_seconds(zookeeper)) as session:
         if not await znodes.parent_exists(session, zookeeper):
             click.echo(f"There is no {zookeeper.scope} in ZooKeeper.")
@@ -109,8 +108,8 @@ async def clear_zookeeper(zookeeper: ZooKeeperSettings, consent: Consent) -> Non
     click.echo(f"Deleted {zookeeper.scope} from ZooKeeper.")
 
 
-def _tell_closed(done: Closed, zookeeper: ZooKeeperSettings, *, keep: bool) -> None:
-    """Say which znodes have got the configured ACL, and what of them was a stranger's to write."""
+def _report_acl_changes(done: Closed, zookeeper: ZooKeeperSettings, *, keep: bool) -> None:
+    """Print how many znodes got the configured ACL; warn of notices that anybody could write."""
     click.echo(
         f"{len(done.changed)} of {done.looked_at} znodes of {zookeeper.scope} had another ACL; "
         f"they have {shown_acl(done.acl)} now."
@@ -139,14 +138,14 @@ def _tell_closed(done: Closed, zookeeper: ZooKeeperSettings, *, keep: bool) -> N
 
 
 async def check_zookeeper(conf: Configuration, zookeeper: ZooKeeperSettings) -> None:
-    """Print what a zkfc would find, and end with the code that it would end with."""
+    """Print what a zkfc would find in ZooKeeper; raise ExitWith with its exit code."""
     async with znodes.connected(zookeeper, deadline_seconds=connect_seconds(zookeeper)) as session:
-        told = await session.who_am_i()
-        known_as = ", ".join(told.value) or "nobody" if isinstance(told, Done) else "(not told)"
+        ids = await session.who_am_i()
+        known_as = ", ".join(ids.value) or "nobody" if isinstance(ids, Done) else "(not told)"
         try:
             facts = await znodes.inspect_scope(session, zookeeper)
         except ZooKeeperRefused as failure:
-            raise ExitWith(FAILED, f"{failure}. {_not_for_us(known_as)}") from failure
+            raise ExitWith(FAILED, f"{failure}. {_explain_identity(known_as)}") from failure
         granted = session.timeout_seconds
     lines = [
         f"ZooKeeper:        {zookeeper.hosts}{' (TLS)' if zookeeper.tls else ''}",
@@ -155,7 +154,7 @@ async def check_zookeeper(conf: Configuration, zookeeper: ZooKeeperSettings) -> 
         f"znode:            {zookeeper.scope}{'' if facts.formatted else ' (not there)'}",
     ]
     if facts.formatted:
-        lines += _contents(facts, zookeeper)
+        lines += _describe_contents(facts, zookeeper)
         nodes = namenodes(conf, nameservice_of(conf))
         if facts.breadcrumb is not None and (foreign := left_alone(facts.breadcrumb, nodes)):
             lines.append(f"not configured:   the last active, {foreign}: {LEFT_ALONE}")
@@ -167,15 +166,15 @@ async def check_zookeeper(conf: Configuration, zookeeper: ZooKeeperSettings) -> 
         raise ExitWith(
             FAILED,
             f"ZooKeeper refuses to let us create znodes in {zookeeper.scope} "
-            f"({facts.probe.refused or 'to delete them'}). {_not_for_us(known_as)}",
+            f"({facts.probe.refused or 'to delete them'}). {_explain_identity(known_as)}",
         )
-    if _unwritable(facts, zookeeper):
+    if _is_breadcrumb_unwritable(facts, zookeeper):
         raise ExitWith(
-            FAILED, f"A takeover by us would fail at the breadcrumb. {_not_for_us(known_as)}"
+            FAILED, f"A takeover by us would fail at the breadcrumb. {_explain_identity(known_as)}"
         )
 
 
-def _not_for_us(known_as: str) -> str:
+def _explain_identity(known_as: str) -> str:
     return (
         f"ZooKeeper knows us as {known_as}: compare that with the ACL, and with ha.zookeeper.auth "
         f"or our certificate. ZKFCs of different identities can share the znodes only where "
@@ -183,14 +182,14 @@ def _not_for_us(known_as: str) -> str:
     )
 
 
-def _unwritable(facts: znodes.ScopeFacts, zookeeper: ZooKeeperSettings) -> bool:
+def _is_breadcrumb_unwritable(facts: znodes.ScopeFacts, zookeeper: ZooKeeperSettings) -> bool:
     return any(
         one.path == zookeeper.breadcrumb and one.fault in (Fault.UNSEEN, Fault.NOT_OURS)
         for one in review(facts.acls, zookeeper.acl, facts.probe.acl)
     )
 
 
-def _contents(facts: znodes.ScopeFacts, zookeeper: ZooKeeperSettings) -> list[str]:
+def _describe_contents(facts: znodes.ScopeFacts, zookeeper: ZooKeeperSettings) -> list[str]:
     doubtful = review(facts.acls, zookeeper.acl, facts.probe.acl)
     own = [one for one in doubtful if one.path == zookeeper.scope]
     differs = " (not as configured; --format-zk sets it)" if own else ""
@@ -198,8 +197,8 @@ def _contents(facts: znodes.ScopeFacts, zookeeper: ZooKeeperSettings) -> list[st
     return [
         f"ACL:              {shown_acl(facts.acl)}{differs}",
         f"we may write:     {'yes' if facts.may_write else 'NO'}",
-        f"lock held by:     {_whose(facts.lock)}",
-        f"last active:      {_whose(facts.breadcrumb)}",
+        f"lock held by:     {_describe_holder(facts.lock)}",
+        f"last active:      {_describe_holder(facts.breadcrumb)}",
         f"znodes in it:     {', '.join(facts.names) or 'none'}",
         *(f"doubtful rights:  {one.path}: {one.text}" for one in doubtful[:MOST_SHOWN]),
         *(
@@ -210,7 +209,7 @@ def _contents(facts: znodes.ScopeFacts, zookeeper: ZooKeeperSettings) -> list[st
     ]
 
 
-def _whose(content: bytes | None) -> str:
+def _describe_holder(content: bytes | None) -> str:
     if content is None:
         return "nobody"
     try:
@@ -229,8 +228,8 @@ async def _ensure_consent(
     denied = f"{scope} exists in ZooKeeper at {zookeeper.hosts}, and was left as it is; "
     remedy = f"to {verb} it, stop all NameNodes and zkfcs of the nameservice and add --force"
     if await znodes.lock_exists(session, zookeeper):
-        # A NameNode may be active by it: the next controller would find no breadcrumb, and not
-        # fence.
+        # Its owner's NameNode may be active.  The next controller would find no breadcrumb, and
+        # become active without fencing it.
         raise ExitWith(DENIED, f"{denied}the lock is held: a zkfc is running; {remedy}")
     if not consent.ask:
         raise ExitWith(DENIED, denied + remedy)
@@ -243,12 +242,12 @@ async def _ensure_consent(
         f"===============================================\n"
         f"Proceed {'formatting' if verb == 'format' else 'clearing'} {scope}? (Y or N) "
     )
-    if not await asyncio.to_thread(_answer, question):
+    if not await asyncio.to_thread(_read_answer, question):
         raise ExitWith(DENIED, denied + remedy)
 
 
-def _answer(question: str) -> bool:
-    """Read yes or no from stdin.  The end of input is a no: Hadoop asks for ever."""
+def _read_answer(question: str) -> bool:
+    """Read yes or no from stdin.  The end of input means no; Hadoop asks for ever."""
     while True:
         click.echo(question, nl=False, err=True)
         line = sys.stdin.readline()

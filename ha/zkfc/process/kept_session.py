@@ -1,11 +1,11 @@
-"""Keeps a controller's ZooKeeper session over the end of its whole service, in a small file.
+"""Keeps a controller's ZooKeeper session in a file for the controller that is started next.
 
-The bad schedule that this is for: the controller, its parent and the NameNode are killed, and are
-started again after a second.  The lock of the killed controller lasts as long as its session, ten
-seconds by default.  No witness speaks against it, for the controller that was started
-again answers.  With the session's number and password that one goes on in it, or closes it.
+The bad schedule: the controller, its supervisor and the NameNode are killed, and started again 1 s
+later.  The lock of the killed controller lasts until its session expires, 10 s by default, and no
+witness removes it, since the new controller answers.  With the session's number and password the
+new controller continues that session or closes it.
 
-The file proves an end only for the same boot and pid namespace, and for exactly that process.
+It does so only if the file's process has provably ended: same boot, pid namespace and process.
 
 See docs/reference/zkfc.md#a-service-that-is-killed.
 """
@@ -37,14 +37,14 @@ _OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 
 
 INHERIT_SECONDS: Final = 3.0
-"""How long after the start an inherited session is kept for an election that was not joined yet."""
+"""How long after the start an inherited session waits until we join the election."""
 INHERIT_LOOK_SECONDS: Final = 0.02
 
 
-async def let_go_in_time(controller: Controller, contact: asyncio.Event) -> None:
-    """End the session of the controller that was killed before us, unless we go on with it.
+async def close_inherited(controller: Controller, contact: asyncio.Event) -> None:
+    """Close the inherited session of a killed controller, unless we join the election with it.
 
-    Its lock must not keep the others from taking over when our NameNode is ill, or is gone.
+    Otherwise its lock would keep peers from taking over while our NameNode is unhealthy or ended.
     """
     keeper, loop = controller.elector.keeper, asyncio.get_running_loop()
     if not isinstance(keeper, KazooKeeper):
@@ -54,11 +54,11 @@ async def let_go_in_time(controller: Controller, contact: asyncio.Event) -> None
     ill = (Health.UNHEALTHY, Health.NOT_RESPONDING)
     while keeper.inherits and controller.health not in ill and loop.time() < end:  # noqa: ASYNC110 - two owners, no event
         await asyncio.sleep(INHERIT_LOOK_SECONDS)
-    await keeper.let_go()
+    await keeper.close_inherited()
 
 
 def has_ended(process: ProcessIdentity) -> bool | None:
-    """Return whether exactly this process has ended; None where that cannot be seen from here."""
+    """Return whether exactly this process has ended; None if that cannot be determined here."""
     try:
         if process.machine != machine():
             return None
@@ -70,10 +70,10 @@ def has_ended(process: ProcessIdentity) -> bool | None:
     try:
         ticks = started_ticks(process.pid)
         if ticks is not None and ticks != process.started_ticks:
-            return True  # the number is another's by now
+            return True  # the pid has been given to another process
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
-        # Readable once no thread is left, though its parent may not have waited for it yet.
+        # Readable once no thread is left, even for a zombie.
         return bool(poll.poll(0))
     except OSError:
         return None
@@ -82,13 +82,13 @@ def has_ended(process: ProcessIdentity) -> bool | None:
 
 
 def default_folder() -> Path:
-    """Return systemd's folder of this service, else one in memory: either is gone after a boot."""
+    """Return systemd's runtime folder, else one in /dev/shm: a reboot deletes either."""
     given = os.environ.get("RUNTIME_DIRECTORY", "").partition(":")[0]
     return Path(given) if given else Path("/dev/shm", f"nnha-{os.geteuid()}")
 
 
 class KeptSession:
-    """The file of one controller."""
+    """The file with the session of one controller."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class KeptSession:
     ) -> None:
         """Keep the session of ``node``, <nameservice>.<namenode>, at this ZooKeeper and scope.
 
-        ``note`` hears of each session first: a supervisor that lives needs no file.
+        ``note`` is called first with each session, for a supervisor, which needs no file.
         """
         self._of = f"{node} at {ensemble}"
         digest = hashlib.sha256(self._of.encode()).hexdigest()[:12]
@@ -110,7 +110,7 @@ class KeptSession:
         self._ended = ended
 
     def take(self) -> SessionTicket | None:
-        """Return the session of the controller before us; None unless its process has ended."""
+        """Return the session of the controller before us if its process has ended; else None."""
         data = self._read()
         if data is None:
             return None
@@ -126,7 +126,7 @@ class KeptSession:
         return ticket
 
     def keep(self, ticket: SessionTicket | None) -> None:
-        """Write our session down, or that there is none; what fails costs a faster restart only."""
+        """Write our session, or delete it; a failure is logged, and costs a slower restart only."""
         self._note(ticket)
         try:
             if ticket is None:
@@ -137,7 +137,7 @@ class KeptSession:
             log.warning("zkfc.kept_session.not_kept", path=str(self._path), because=str(failure))
 
     def forget(self) -> None:
-        """Remove what is kept: no controller may come back with a session that is given up."""
+        """Delete the session, which we give up: no later controller may use it."""
         self.keep(None)
 
     def _write(self, ticket: SessionTicket) -> None:
@@ -170,7 +170,7 @@ class KeptSession:
 
 
 def _require_own(found: os.stat_result, path: Path, kind: Callable[[int], bool]) -> None:
-    """Raise ValueError where others may have written it: its password gives the lock."""
+    """Raise ValueError if another user could have written it: its password gives the lock."""
     if not kind(found.st_mode):
         raise ValueError(f"{path} is not what it should be: mode {found.st_mode:o}")
     if found.st_uid != os.geteuid() or found.st_mode & _OTHERS:
@@ -181,7 +181,7 @@ def _require_own(found: os.stat_result, path: Path, kind: Callable[[int], bool])
 
 
 def _parse(data: bytes, own: str) -> tuple[SessionTicket | None, ProcessIdentity | None, str]:
-    """Return the ticket, the process that held it, and why it is not to be used."""
+    """Return the ticket, the process that held it, and why it must not be used, if so."""
     ticket = decode_ticket(data)
     try:
         found = json.loads(data)

@@ -1,4 +1,4 @@
-"""Refuses to steer an election by znodes that anybody may write.
+"""Refuses to start an election whose znodes any client of ZooKeeper may write.
 
 See docs/security.md#modes.
 """
@@ -20,10 +20,10 @@ from ha.elector.zookeeper.settings import ZooKeeperSettings
 def refuse_open_znodes(
     conf: Configuration, zookeeper: ZooKeeperSettings, *, nameservice: str, namenode: str | None
 ) -> None:
-    """Return where only those may write the znodes who prove who they are.
+    """Raise ExitWith (78) if the ACL lets clients without a credential write the znodes.
 
-    A ZooKeeper that listens on loopback is reached by this machine alone, and whoever has set
-    nnha.zookeeper.open-acl has decided.  Raises ExitWith: 78, with what to do.
+    Allowed are a ZooKeeper on loopback, the permissive mode, and any value of
+    nnha.zookeeper.open-acl, by which an operator has decided.
     """
     mode = conf.get(SECURITY_MODE)
     decided = conf.is_set(keys_zookeeper.OPEN_ACL, nameservice=nameservice, namenode=namenode)
@@ -44,7 +44,7 @@ def refuse_open_znodes(
 
 
 def _is_here(host: str) -> bool:
-    """Return whether that is this machine alone; False for a name that cannot be resolved."""
+    """Return whether the host is loopback only; False for a name that cannot be resolved."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""ZKFCProtocol: which callers may ask this controller to cede or to take over, and what it does."""
+"""Serves ZKFCProtocol: checks the callers of cedeActive and gracefulFailover, and executes them."""
 
 import asyncio
 import math
@@ -22,7 +22,7 @@ MAX_REASON_CHARACTERS = 500
 
 
 class ZkfcFace:
-    """The service behind ZKFCProtocol, for administrators and our own user.
+    """Implements ZKFCProtocol for administrators and our own user.
 
     See docs/reference/zkfc.md#access.
     """
@@ -42,14 +42,14 @@ class ZkfcFace:
         self._rate = RequestRate(settings.max_requests_a_minute)
 
     async def cede_active(self, millis: int, call: Call) -> None:
-        """Stand back for ``millis``, but no longer than the limit; or come back now."""
+        """Cede for ``millis``, capped by the limit; 0 or less releases us."""
         await self._admit(call)
-        if millis > 0:  # a release must always be heard: else there might be no candidate
-            self._require_rarity(call, "cedeActive")
+        if millis > 0:  # a release is never refused: there might be no candidate
+            self._check_rate(call, "cedeActive")
         log.info("zkfc.cede.asked", millis=millis, user=call.user, host=call.host)
         seconds = min(millis / 1000, self._settings.max_cede_seconds)
         if seconds < millis / 1000:
-            # The answer has no room for it; a request for weeks would leave no successor.
+            # The response has no field for the granted time; weeks would leave no successor.
             log.warning(
                 "zkfc.cede.capped",
                 asked_seconds=millis / 1000,
@@ -61,15 +61,15 @@ class ZkfcFace:
         await self._cede(seconds, call.client_id)
 
     async def graceful_failover(self, call: Call) -> None:
-        """Make our NameNode the active one."""
+        """Make our NameNode active by a planned hand-over."""
         await self._admit(call)
-        self._require_rarity(call, "gracefulFailover")
+        self._check_rate(call, "gracefulFailover")
         reason = call.context[:MAX_REASON_CHARACTERS]
         log.info("zkfc.handover.asked", user=call.user, host=call.host, reason=reason)
         await self._hand_over(HandOverRequest(call.user, call.host, reason))
 
     async def _admit(self, call: Call) -> None:
-        """Raise AccessDenied unless both lists admit the user, the service's own one first."""
+        """Raise AccessDenied unless the service-level list and that of admins admit the user."""
         settings = self._settings
         if not await settings.protocol_users.admits(call.user, self._groups_of):
             raise self._deny(call, "security.zkfc.protocol.acl does not name that user")
@@ -79,8 +79,8 @@ class ZkfcFace:
             who = f"{settings.user} and the users and groups of dfs.cluster.administrators"
             raise self._deny(call, f"it is for {who}")
 
-    def _require_rarity(self, call: Call, kind: str) -> None:
-        """Raise ServiceFailed where a caller has asked for this too often."""
+    def _check_rate(self, call: Call, kind: str) -> None:
+        """Raise ServiceFailed if this caller has sent too many requests of this kind."""
         wait = self._rate.admit(call.user, kind, asyncio.get_running_loop().time())
         if wait <= 0:
             return
@@ -101,18 +101,18 @@ class ZkfcFace:
 
 WINDOW_SECONDS: Final = 60.0
 MOST_REMEMBERED: Final = 256
-"""Callers, of whom the one that has been quiet longest is forgotten; all of them are admins."""
+"""The number of callers to remember; the one that was quiet longest is dropped."""
 
 
 class RequestRate:
-    """Counts requests by caller and kind over the last minute; ``most`` 0: as many as come."""
+    """Limits the requests of each caller and kind to ``most`` in a minute; 0: no limit."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._asked: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
 
     def admit(self, caller: str, kind: str, now: float) -> float:
-        """Return 0 if this one may be; else the seconds until the next may, without counting it."""
+        """Return 0 and count the request; if there were too many, the seconds until the next."""
         if not self._most:
             return 0.0
         asked = self._asked.setdefault((caller, kind), deque())

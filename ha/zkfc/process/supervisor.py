@@ -1,10 +1,8 @@
-"""A parent that starts a killed controller again at once, in the session that it had.
+"""Supervises a controller: restarts a killed one at once, in its ZooKeeper session.
 
-One that stood still gave its session up; it is started again in a new one.
-
-Without it the lock of a controller that was killed lasts until the session expires; only then a
-controller that was started again by somebody takes it.  The parent has loaded all code and done
-nothing else, so that its children need no 0.4 s to start.
+Without it, the lock of a killed controller lasts until the session expires.  A controller that its
+guard ended has given its session up, and is restarted in a new one.  The parent has loaded all the
+code, so that a forked child starts 0.4 s sooner.
 """
 
 import contextlib
@@ -33,15 +31,15 @@ log = structlog.get_logger()
 _restarts = Counter(
     "nnha_zkfc_restarts", "Controllers that the supervisor has started again, by reason", ["why"]
 )
-"""Counted in the parent; each child is forked with it."""
+"""Counted in the parent; each child inherits the value by fork."""
 
 QUICK_SECONDS: Final = 1.0
-"""A controller that lived no longer than this is started again with a pause."""
+"""A controller that ended sooner than this is restarted after a pause."""
 PAUSES: Final = (0.0, 0.0, 0.2, 1.0, 5.0)
-"""Before the first restart, the second, and so on, in seconds; the last one is the longest."""
+"""The pauses in seconds before the first restart, the second, and so on; then the last one."""
 
 LAST_WORDS_SECONDS: Final = 1.0
-"""How long a controller that a watchdog ends may take to write where it hangs."""
+"""How long a controller that systemd's watchdog ends may take to write its stack."""
 
 _FORWARDED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _SLOT_BYTES: Final = 1024
@@ -50,59 +48,56 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 class TicketSlot:
-    """Memory that a controller and its parent share; it survives the controller."""
+    """Memory shared by controller and parent, which holds the session's ticket."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, _SLOT_BYTES)
 
     def put(self, ticket: SessionTicket | None) -> None:
-        """Keep this one, or none."""
+        """Store this ticket, or none."""
         data = b"" if ticket is None else encode_ticket(ticket)
-        # The checksum comes with the data: a controller may die between any two bytes.
+        # The checksum detects a controller that was killed between two bytes.
         self._memory[: _HEAD.size + len(data)] = _HEAD.pack(len(data), zlib.crc32(data)) + data
 
     def take(self) -> SessionTicket | None:
-        """Return the last one that was kept whole."""
+        """Return the stored ticket; None if there is none or it was not stored whole."""
         length, checksum = _HEAD.unpack_from(self._memory)
         data = self._memory[_HEAD.size : _HEAD.size + min(length, _SLOT_BYTES)]
         return decode_ticket(data) if data and zlib.crc32(data) == checksum else None
 
 
 Serve = Callable[[SessionTicket | None, TicketSlot], int]
-"""A controller's life: the ticket of the one before it, where to keep its own, its exit code."""
+"""Runs a controller, given its predecessor's ticket and a slot for its own; returns its code."""
 
 
 def supervise(serve: Serve) -> int:
-    """Run ``serve`` in a child until it ends by itself; return its exit code.
+    """Run ``serve`` in a child until it exits by itself; return its exit code.
 
-    One that its guard has ended because it stood still is started again, too.
-
-    It gets the ticket of the controller before it, if that one was killed, and where to keep its
-    own.  SIGTERM, SIGINT and SIGHUP are forwarded; one that comes while there is no controller to
-    receive it stops us, and that is 0.  When this process dies, the child is killed.  SIGABRT, by
-    which systemd's watchdog ends us, is passed on first: the stack that shows what hangs is the
-    child's.
+    A child that was killed, or ended by its guard, is replaced.  If it was killed, the next one
+    gets its ticket.  SIGTERM, SIGINT and SIGHUP are forwarded; without a child they end us with 0.
+    The child is killed when this process dies.  SIGABRT, from systemd's watchdog, is forwarded
+    first: the stack that shows the cause is the child's.
     """
     slot = TicketSlot()
     ticket: SessionTicket | None = None
     quick_deaths = 0
     gc.collect()
-    gc.freeze()  # what is loaded stays shared with the children
-    with _forwarding() as charge:
+    gc.freeze()  # keeps the loaded pages shared with the children
+    with _forward_signals() as child:
         while True:
             began = time.monotonic()
-            if not _start(serve, ticket, slot, charge):
+            if not _fork_child(serve, ticket, slot, child):
                 return _stop_code()
-            status = charge.wait()
-            charge.pid = 0
+            status = child.wait()
+            child.pid = 0
             stood_still = os.WIFEXITED(status) and os.WEXITSTATUS(status) == STOOD_STILL
             if os.WIFEXITED(status) and not stood_still:
                 return os.WEXITSTATUS(status)
-            if charge.stopping:
+            if child.stopping:
                 return STOOD_STILL if stood_still else _stop_code(os.WTERMSIG(status))
             quick_deaths = quick_deaths + 1 if time.monotonic() - began < QUICK_SECONDS else 0
             pause = PAUSES[min(quick_deaths, len(PAUSES) - 1)]
-            # One that stood still has given its lock up; no child may come back with that session.
+            # A child that its guard ended has given its session up; no other may use it.
             ticket = None if stood_still else slot.take()
             _restarts.labels("stood_still" if stood_still else "killed").inc()
             log.warning(
@@ -112,64 +107,64 @@ def supervise(serve: Serve) -> int:
                 session=repr(ticket),
                 again_in_seconds=pause,
             )
-            if charge.sleep(pause):
+            if child.sleep(pause):
                 return _stop_code()
 
 
 def _stop_code(by_signal: int = signal.SIGTERM) -> int:
-    """Return the exit code of a stop without a controller, or of one that a signal has ended.
+    """Return the exit code of a stop without a child, or with one that a signal ended.
 
-    A child which has no handlers yet dies of what is forwarded to it: it was stopped as wished. One
-    that was killed while it stopped has not tidied up, and that is reported as a shell would.
+    0 for a forwarded signal, which ends a child that has no handlers yet.  For another signal, by
+    which the child was killed while it stopped, 128 and its number, as in a shell.
     """
     log.info("zkfc.stopped_without_controller", by_signal=by_signal)
     return 0 if by_signal in _FORWARDED else 128 + by_signal
 
 
 class _Child:
-    """The child that signals are forwarded to."""
+    """The child process, to which signals are forwarded."""
 
-    def __init__(self, heard: int) -> None:
-        """Keep ``heard``, a descriptor that every signal writes to."""
+    def __init__(self, wakeup: int) -> None:
+        """Use ``wakeup``, a descriptor that becomes readable at every signal."""
         self.pid = 0
         self.stopping = False
-        self._heard = heard
+        self._wakeup = wakeup
 
     def forward(self, number: int, _frame: object) -> None:
-        """Pass a signal on; between two children, remember it."""
+        """Forward a signal to the child if there is one, and remember that we must stop."""
         self.stopping = True
         if self.pid:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     def abort(self, number: int, _frame: object) -> None:
-        """Let the child write where it hangs, and die of the same signal."""
+        """Forward SIGABRT, wait for the stack that the child writes, and end by SIGABRT."""
         if self.pid:
             with contextlib.suppress(OSError):
                 child = os.pidfd_open(self.pid)
                 _signal_main_thread(self.pid, number)
-                os.kill(self.pid, signal.SIGCONT)  # one that is stopped would never hear it
+                os.kill(self.pid, signal.SIGCONT)  # a stopped process handles no signal
                 select.select([child], [], [], LAST_WORDS_SECONDS)
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
     def wait(self) -> int:
-        """Wait for its end; the exit status.
+        """Wait for the end of the child; return its status.
 
-        The bad schedule: a signal comes just before waitpid, and Python would run its handler only
-        after it, when the child has ended by itself.
+        The bad schedule without select: a signal arrives just before waitpid, and Python runs its
+        handler only after waitpid, so that it is never forwarded.
         """
         child = os.pidfd_open(self.pid)
         try:
-            while child not in (ready := select.select([child, self._heard], [], [])[0]):
-                if self._heard in ready:
-                    os.read(self._heard, _SLOT_BYTES)
+            while child not in (ready := select.select([child, self._wakeup], [], [])[0]):
+                if self._wakeup in ready:
+                    os.read(self._wakeup, _SLOT_BYTES)
             return os.waitpid(self.pid, 0)[1]
         finally:
             os.close(child)
 
     def sleep(self, seconds: float) -> bool:
-        """Wait; return True when it was asked to stop in the meantime."""
+        """Sleep; return whether a signal asked us to stop."""
         end = time.monotonic() + seconds
         while not self.stopping and (left := end - time.monotonic()) > 0:
             time.sleep(min(left, 0.1))
@@ -177,7 +172,7 @@ class _Child:
 
 
 def _signal_main_thread(pid: int, number: int) -> None:
-    """Signal the main thread: the kernel picks any thread where the first one is stopped."""
+    """Signal the main thread; os.kill reaches another one if the main thread is stopped."""
     library = ctypes.CDLL(None)
     if hasattr(library, "tgkill"):
         library.tgkill(pid, pid, number)
@@ -186,53 +181,53 @@ def _signal_main_thread(pid: int, number: int) -> None:
 
 
 def _forwarded_signals() -> tuple[signal.Signals, ...]:
-    """Return the signals to forward, without those that our starter ignores: nohup, SIGHUP."""
+    """Return the signals to forward, without ignored ones, as SIGHUP under nohup."""
     return tuple(one for one in _FORWARDED if signal.getsignal(one) is not signal.SIG_IGN)
 
 
 @contextmanager
-def _forwarding() -> Iterator[_Child]:
-    heard, told = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    charge = _Child(heard)
-    wakened = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-    before = {number: signal.signal(number, charge.forward) for number in _forwarded_signals()}
-    before[signal.SIGABRT] = signal.signal(signal.SIGABRT, charge.abort)
+def _forward_signals() -> Iterator[_Child]:
+    wakeup, signalled = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    child = _Child(wakeup)
+    former = signal.set_wakeup_fd(signalled, warn_on_full_buffer=False)
+    before = {number: signal.signal(number, child.forward) for number in _forwarded_signals()}
+    before[signal.SIGABRT] = signal.signal(signal.SIGABRT, child.abort)
     try:
-        yield charge
+        yield child
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        signal.set_wakeup_fd(wakened)
-        os.close(heard)
-        os.close(told)
+        signal.set_wakeup_fd(former)
+        os.close(wakeup)
+        os.close(signalled)
 
 
-def _start(
+def _fork_child(
     serve: Serve,
     ticket: SessionTicket | None,
     slot: TicketSlot,
-    charge: _Child,
+    child: _Child,
 ) -> bool:
-    """Start the next child; return False if we were asked to stop before there was one.
+    """Fork the next child; return False if a signal asked us to stop before.
 
-    Signals wait until we know the process to forward them to and the child has no handler of ours
-    any more: either would lose one, and the controller would never stop.
+    Signals are blocked until we know the child's pid and the child has dropped our handlers: a
+    signal in between would be lost, and the controller would never stop.
     """
     parent = os.getpid()
     signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
     try:
-        if charge.stopping:
+        if child.stopping:
             return False
         pid = os.fork()
         if pid == 0:
-            _be_child(serve, ticket, slot, parent)
-        charge.pid = pid
+            _run_child(serve, ticket, slot, parent)
+        child.pid = pid
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
     return True
 
 
-def _be_child(
+def _run_child(
     serve: Serve,
     ticket: SessionTicket | None,
     slot: TicketSlot,
@@ -244,10 +239,10 @@ def _be_child(
             signal.signal(number, signal.SIG_DFL)
         signal.set_wakeup_fd(-1)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
-        # A group of its own: Ctrl-C at a terminal comes once, from the parent.
+        # A new process group: Ctrl-C reaches the child only once, from the parent.
         os.setpgid(0, 0)
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() == parent:  # else it died before it could be noticed
+        if os.getppid() == parent:  # else the parent died before prctl
             slot.put(None)
             code = serve(ticket, slot)
     except SystemExit as wish:
@@ -257,5 +252,5 @@ def _be_child(
     finally:
         with contextlib.suppress(OSError):
             sys.stdout.flush()
-        # Whatever the parent would do at its own end is not the child's to do.
+        # _exit: the child must not run the parent's exit handlers.
         os._exit(code)

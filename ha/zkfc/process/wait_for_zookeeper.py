@@ -1,8 +1,7 @@
-"""Waits at the start for a ZooKeeper, however long that takes, and says so.
+"""Waits at the start for ZooKeeper, without a limit, and logs that it waits.
 
-A controller may be started before ZooKeeper is, or while its ensemble has no quorum; everything
-that is started at once must come up by itself.  What no waiting can mend ends it: the
-nameservice's znode was never created, or ZooKeeper refuses our credentials.
+A controller may start before ZooKeeper, or while its ensemble has no quorum.  It ends only if
+waiting cannot help: ZooKeeper is not formatted, or refuses our credentials.
 
 See docs/reference/zkfc.md#start.
 """
@@ -25,12 +24,12 @@ from ha.zkfc.process.format_zk import NO_PARENT_ZNODE
 log = structlog.get_logger()
 
 QUIET_SECONDS: Final = 1.0
-"""A server that answers within this was there: nothing is logged."""
+"""No wait is logged if ZooKeeper answers within this time."""
 FIRST_PAUSE_SECONDS: Final = 60.0
 LONGEST_PAUSE_SECONDS: Final = 1800.0
-"""Between two lines of the log; each pause is twice the one before."""
+"""The pause between two log lines doubles up to this limit."""
 RETRY_SECONDS: Final = 0.5
-"""After a connection that was lost again before the question was answered."""
+"""The pause after a connection that was lost before the request was answered."""
 
 _waiting = Gauge(
     "nnha_zkfc_waiting_for_zookeeper",
@@ -40,24 +39,24 @@ _waiting = Gauge(
 
 
 class ZooKeeperWait:
-    """The first connection of a controller's life."""
+    """Makes the first connection of a controller to ZooKeeper."""
 
     def __init__(
         self, settings: ZooKeeperSettings, node: str, *, open_session: SessionFactory = Session
     ) -> None:
-        """Label the gauge with ``node``, which is ``<nameservice>.<namenode>``."""
+        """Label the gauge with ``node``: ``<nameservice>.<namenode>``."""
         self._settings = settings
         self._open_session = open_session
         self._gauge = _waiting.labels(node)
         self._node = node
         self._session: Session | None = None
         self._began: float | None = None
-        self.made = asyncio.Event()
-        """ZooKeeper has answered, and the nameservice's znode is there."""
+        self.reached = asyncio.Event()
+        """Set when ZooKeeper has answered and the nameservice's znode exists."""
 
-    def told(self) -> str:
-        """Return why there is no failover yet; empty once there was contact."""
-        if self._began is None or self.made.is_set():
+    def describe(self) -> str:
+        """Return why there is no failover yet; empty once ZooKeeper was reached."""
+        if self._began is None or self.reached.is_set():
             return ""
         seconds = asyncio.get_running_loop().time() - self._began
         return (
@@ -65,22 +64,20 @@ class ZooKeeperWait:
             f"{self._settings.hosts} answers{self._trouble()}; failover is off until one does"
         )
 
-    async def formatted(self) -> None:
+    async def wait_until_formatted(self) -> None:
         """Return when ZooKeeper has answered and is formatted.
 
-        Raises:
-            ExitWith: it is not formatted.
-            ZooKeeperRefused: it refuses us.
+        Raises ExitWith if it is not formatted, ZooKeeperRefused if it refuses us.
         """
         loop = asyncio.get_running_loop()
         self._began = loop.time()
         self._gauge.set(1)
-        telling = loop.create_task(self._tell(), name="waiting for ZooKeeper")
+        logging = loop.create_task(self._log_wait(), name="waiting for ZooKeeper")
         try:
-            while (found := await self._ask()) is None:  # noqa: ASYNC110 - ZooKeeper has no event
+            while (found := await self._parent_exists()) is None:  # noqa: ASYNC110 - no event
                 await asyncio.sleep(RETRY_SECONDS)
         finally:
-            telling.cancel()
+            logging.cancel()
         if not found:
             raise ExitWith(
                 NO_PARENT_ZNODE,
@@ -88,12 +85,12 @@ class ZooKeeperWait:
                 f"not exist; run with --format-zk (-formatZK) once to initialize ZooKeeper",
             )
         self._gauge.set(0)
-        self.made.set()
+        self.reached.set()
         if (seconds := loop.time() - self._began) >= QUIET_SECONDS:
             log.info("zkfc.zookeeper.reached", node=self._node, after_seconds=round(seconds, 3))
 
-    async def _ask(self) -> bool | None:
-        """Return whether the nameservice's znode is there; None if the connection was lost."""
+    async def _parent_exists(self) -> bool | None:
+        """Return whether the nameservice's znode exists; None if the connection was lost."""
         try:
             async with connected(
                 self._settings, deadline_seconds=None, open_session=self._open
@@ -111,14 +108,14 @@ class ZooKeeperWait:
         trouble = "" if self._session is None else self._session.trouble
         return f" ({trouble})" if trouble else ""
 
-    async def _tell(self) -> None:
+    async def _log_wait(self) -> None:
         await asyncio.sleep(QUIET_SECONDS)
         pause = FIRST_PAUSE_SECONDS
         while True:
             log.warning(
                 "zkfc.zookeeper.awaited",
                 node=self._node,
-                reason=self.told(),
+                reason=self.describe(),
                 next_line_in_seconds=pause,
             )
             await asyncio.sleep(pause)
@@ -126,7 +123,7 @@ class ZooKeeperWait:
 
 
 class BoardAfter:
-    """A board that begins only when there was contact: before it, nothing is known of znodes."""
+    """A board that starts when ZooKeeper was reached: before, its znodes may not exist."""
 
     def __init__(self, contact: ZooKeeperWait, board: NoticeBoard) -> None:
         self._contact = contact
@@ -138,5 +135,5 @@ class BoardAfter:
 
     async def run(self) -> None:
         """See ``NoticeBoard``."""
-        await self._contact.made.wait()
+        await self._contact.reached.wait()
         await self._board.run()

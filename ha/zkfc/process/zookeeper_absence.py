@@ -1,7 +1,7 @@
-"""How long ZooKeeper has been unreachable, in words, and when the active must step down.
+"""Measures how long no ZooKeeper has answered, and makes the active step down after a limit.
 
-Nothing moves while the lock's holder is unknown.  An operator that would rather have no active than
-one that may be superseded sets ``nnha.zkfc.zookeeper-loss.step-down-after``.
+NameNodes keep their states while ZooKeeper is away.  An operator that prefers no active to one that
+may be superseded sets ``nnha.zkfc.zookeeper-loss.step-down-after``.
 
 See docs/reference/zkfc.md#zookeeper-away-for-long.
 """
@@ -17,7 +17,7 @@ _AWAY = (Link.CONNECTING, Link.SUSPENDED)
 
 
 class Absence:
-    """Follows each step of the election; ``step_down`` is called once in each absence."""
+    """Observes each step of the election, and calls ``step_down`` at most once in an absence."""
 
     def __init__(self, after_seconds: float, step_down: Callable[[], None]) -> None:
         self._after_seconds = after_seconds
@@ -25,13 +25,13 @@ class Absence:
         self._since: float | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def stepped(self, _event: Event, _before: ElectorState, after: ElectorState) -> None:
-        """Take note of the election's new state."""
+    def observe_step(self, _event: Event, _before: ElectorState, after: ElectorState) -> None:
+        """Start or end an absence after a step of the election."""
         away = after.wanted and after.link in _AWAY
         if away is (self._since is not None):
             return
         if away:
-            # A session that ends and the attempts at a new one are one absence, not several.
+            # An expired session and the attempts to open a new one belong to one absence.
             loop = asyncio.get_running_loop()
             self._since = loop.time()
             if self._after_seconds > 0:
@@ -40,13 +40,13 @@ class Absence:
             self.stop()
 
     def stop(self) -> None:
-        """Forget the absence, and the step down that was due."""
+        """End the absence, and cancel the step down."""
         self._since = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """Return why there is no automatic failover; empty while ZooKeeper answers."""
         if self._since is None:
             return ""

@@ -1,1 +1,1 @@
-"""What happened in a takeover: attempts, causes, history."""
+"""Records of takeovers: the last attempt, the causes, the history, thread dumps."""

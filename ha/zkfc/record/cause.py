@@ -1,4 +1,4 @@
-"""Why a takeover happened, in one sentence, and whether it was a failover at all.  Pure."""
+"""Derives the cause of a takeover in one sentence, and its kind.  Pure."""
 
 from collections.abc import Iterable
 
@@ -10,8 +10,8 @@ from ha.zkfc.record.takeover_record import AttemptRecord
 def cause_of(attempt: AttemptRecord, own: str, former: Member | None) -> str:
     """Return the cause as far as it is known.
 
-    ``former`` is what the former active's controller says of itself after the failover; None when
-    no controller of it is running, or none that says anything, as Hadoop's does not.
+    ``former`` is the member that the former active's controller published after the failover; None
+    if it does not run, or is Hadoop's, which publishes none.
     """
     if attempt.asked is not None and attempt.asked.by_itself:
         return attempt.asked.reason
@@ -37,10 +37,10 @@ def cause_of(attempt: AttemptRecord, own: str, former: Member | None) -> str:
 
 
 def predecessor_of(attempt: AttemptRecord, own: str, active_before: str | None) -> str:
-    """Return the NameNode that was active before; empty: none that is known.
+    """Return the NameNode that was active before; empty if unknown.
 
-    A breadcrumb that names our own NameNode may be of an earlier attempt of ours that failed: then
-    the one that became active last by the history, ``active_before``, is the predecessor.
+    A breadcrumb of our own NameNode may be of a failed attempt.  Then it is ``active_before``, the
+    NameNode that became active last by the history.
     """
     if attempt.previous == own and active_before:
         return active_before
@@ -48,11 +48,10 @@ def predecessor_of(attempt: AttemptRecord, own: str, active_before: str | None) 
 
 
 def kind_of(attempt: AttemptRecord, own: str, active_before: str | None) -> FailoverKind:
-    """Return whether the active changed, and what wanted that.
+    """Return the kind: automatic, requested, the first election, or the same NameNode again.
 
-    ``active_before`` is the NameNode that became active last, by the history: one that has ceded
-    leaves no breadcrumb, just as there is none before the very first election.  Empty: none ever
-    did; None: the history could not be read, or nothing has succeeded.
+    ``active_before`` is the NameNode that became active last by the history (empty: none ever did;
+    None: unknown).  It is used without a breadcrumb, which a NameNode that ceded does not leave.
     """
     if attempt.kind is not FailoverKind.AUTO or not attempt.succeeded or attempt.unreadable:
         return attempt.kind
@@ -63,7 +62,7 @@ def kind_of(attempt: AttemptRecord, own: str, active_before: str | None) -> Fail
 
 
 def newest_active(entries: Iterable[HistoryEntry]) -> str:
-    """Return the last to become active by the history, newest first; empty: none ever did."""
+    """Return the NameNode that became active last by a history, newest first; empty: none did."""
     for one in entries:
         if one.record is not None and one.record.result is FailoverResult.SUCCEEDED:
             return one.record.namenode
@@ -71,7 +70,7 @@ def newest_active(entries: Iterable[HistoryEntry]) -> str:
 
 
 def why_abandoned(event: events.Event) -> str:
-    """Return why a takeover was given up before it had succeeded or failed."""
+    """Return why a takeover was abandoned before it succeeded or failed."""
     match event:
         case events.QuitRequested():
             why = "this controller was asked to cede, or its NameNode became unfit"

@@ -1,7 +1,7 @@
-"""Records every failover: one log line and one record in ZooKeeper, in the background.
+"""Writes a log line and a record in ZooKeeper for every failover, in the background.
 
-Nothing waits for it.  A failover is over before its record is begun, a record that cannot be
-written is tried again while the controller runs, and none of it ever ends the controller.
+A failover does not wait for its record.  A failed write is tried again while the controller runs,
+and never ends the controller.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from ha.zkfc.surroundings.surroundings import REAL_WORLD, Surroundings
 log = structlog.get_logger()
 
 MAX_WAITING: Final = 50
-"""Records kept for a ZooKeeper that is away; the oldest give way."""
+"""The number of records that wait for ZooKeeper; the oldest are dropped."""
 CONNECT_SECONDS: Final = 5.0
 WRITE_SECONDS: Final = 20.0
 LOOK_SECONDS: Final = 5.0
@@ -38,33 +38,33 @@ POSITION_SECONDS: Final = 2.0
 FIRST_RETRY_SECONDS: Final = 0.5
 MAX_RETRY_SECONDS: Final = 30.0
 NEWEST: Final = 10
-"""Among this number of the newest records ours is looked for, when a write had no answer."""
+"""After a write without an answer, our record is looked for among this number of records."""
 
 T = TypeVar("T")
 Append = Callable[[Session, ZooKeeperSettings, model.FailoverRecord], Awaitable[int]]
 Count = Callable[[model.FailoverKind], None]
-"""Called with each takeover that has succeeded, once its kind is known."""
+"""Called with the kind of each successful takeover."""
 ActiveBy = Callable[[AttemptNumber], bool]
-"""Whether this takeover, and no later one, has made us active."""
+"""Returns whether this takeover, and no later one, made us active."""
 
 _Trouble = (ZooKeeperRefused, ZooKeeperUnavailable, model.BadNotice, TimeoutError)
 
 
 @dataclass(frozen=True, slots=True)
 class _Election:
-    """What ZooKeeper shows after a takeover; None: not known."""
+    """What ZooKeeper shows after a takeover; None for unknown values."""
 
     member: model.Member | None = None
-    """What the former active's controller says of itself."""
+    """The member of the former active's controller."""
     active_before: str | None = None
-    """The NameNode that became active last, by the history; empty: none ever did."""
+    """The NameNode that became active last by the history; empty: none ever did."""
     session: str | None = None
-    """The owner of our lock."""
+    """The session that owns our lock."""
     lock_czxid: int | None = None
 
 
 class History:
-    """The failovers of one controller on their way into ZooKeeper."""
+    """Completes and writes the records of one controller's takeovers."""
 
     def __init__(
         self,
@@ -84,8 +84,8 @@ class History:
         self._last_failure = ""
 
     def add(self, attempt: AttemptRecord) -> None:
-        """Have this written, and return at once."""
-        if self._superfluous(attempt):
+        """Queue a record for writing, unless it only repeats a failure."""
+        if self._is_repetition(attempt):
             return
         if self._waiting.full():
             lost = self._waiting.get_nowait()
@@ -93,7 +93,7 @@ class History:
         self._waiting.put_nowait(attempt)
 
     async def run(self) -> None:
-        """Write until cancelled; what is waiting then is in the log alone."""
+        """Write the queued records until cancelled."""
         while True:
             attempt = await self._waiting.get()
             try:
@@ -106,11 +106,11 @@ class History:
                 # A bug in the history must cost this record only, never the controller.
                 log.exception("history.record.crashed", attempt=attempt.number)
 
-    def _superfluous(self, attempt: AttemptRecord) -> bool:
-        """Skip a failure that repeats itself, except the 1st, 2nd, 4th, 8th... time.
+    def _is_repetition(self, attempt: AttemptRecord) -> bool:
+        """Return whether a failure repeats the last one, except the 1st, 2nd, 4th, 8th... time.
 
-        A NameNode that cannot be fenced fails every few seconds: in minutes it would drive the
-        failover that an operator wants to read about out of a bounded history.
+        While a NameNode cannot be fenced, a takeover fails every few seconds, and its records would
+        soon fill the bounded history.
         """
         if attempt.succeeded or attempt.text != self._last_failure:
             self._failures_in_a_row = 0
@@ -119,7 +119,7 @@ class History:
         number = self._failures_in_a_row
         return number & (number - 1) != 0
 
-    # -- what the attempt itself could not know ------------------------------------------------
+    # -- facts from the NameNode and ZooKeeper -------------------------------------------------
 
     async def _complete(self, attempt: AttemptRecord) -> model.FailoverRecord:
         position, found = await asyncio.gather(self._position(attempt), self._election(attempt))
@@ -167,7 +167,7 @@ class History:
             if not attempt.succeeded:
                 return _Election(member, before)
             data, facts = value_of(await session.read(zookeeper.lock), "read the lock")
-            # Bad schedule: its session ended, and before this look we had a lock again in the next.
+            # Bad schedule: the session expired, and we won a later lock before this read.
             ours = decode(data).namenode == own
             if not ours or not self.active_by(attempt.number):
                 return _Election(member, before)
@@ -175,7 +175,7 @@ class History:
             return _Election(member, before, owner, facts.written_by)
 
         try:
-            return await self._in_a_session(look, deadline_seconds=LOOK_SECONDS)
+            return await self._run_in_session(look, deadline_seconds=LOOK_SECONDS)
         except (*_Trouble, BadBreadcrumb) as failure:
             log.info("history.election.unknown", reason=repr(failure))
             return _Election()
@@ -189,15 +189,15 @@ class History:
 
         async def write(session: Session) -> None:
             if tried:
-                # A write without an answer may have been done.
+                # An earlier write without an answer may have succeeded.
                 newest = await read_history(session, zookeeper, NEWEST)
-                if _written(record, newest):
+                if _is_written(record, newest):
                     return
             await self._append(session, zookeeper, record)
 
         while True:
             try:
-                await self._in_a_session(write, deadline_seconds=WRITE_SECONDS)
+                await self._run_in_session(write, deadline_seconds=WRITE_SECONDS)
             except _Trouble as failure:
                 log.warning("history.write.failed", reason=str(failure), again_in_seconds=pause)
             else:
@@ -206,7 +206,7 @@ class History:
             await asyncio.sleep(pause)
             pause = min(2 * pause, MAX_RETRY_SECONDS)
 
-    async def _in_a_session(
+    async def _run_in_session(
         self, work: Callable[[Session], Awaitable[T]], *, deadline_seconds: float
     ) -> T:
         async with (
@@ -220,8 +220,8 @@ class History:
             return await work(session)
 
 
-def _written(record: model.FailoverRecord, entries: Sequence[model.HistoryEntry]) -> bool:
-    """Return whether it is among these, as bytes: the written one is cut and rounded."""
+def _is_written(record: model.FailoverRecord, entries: Sequence[model.HistoryEntry]) -> bool:
+    """Return whether the history has the record; compared as bytes, since they are truncated."""
     ours = model.encode_record(record)
     return any(
         one.record is not None and model.encode_record(one.record) == ours for one in entries

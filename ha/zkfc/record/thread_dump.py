@@ -1,7 +1,7 @@
-"""The thread dump of an unhealthy NameNode, taken after the election was left.
+"""Takes a thread dump of an unhealthy NameNode after our controller has left the election.
 
-Hadoop takes it before it leaves, under a lock: up to 40 s of standstill exactly when the NameNode
-hangs (HDFS-6184).  Here it is a task of its own, bounded in time and bytes.
+Hadoop takes it before it leaves, under a mutex, which may delay the failover by 40 s (HDFS-6184).
+Here a separate task takes it, with limits for time and bytes.
 """
 
 import asyncio
@@ -28,23 +28,23 @@ class ThreadDump:
     """Takes at most one dump of one NameNode at a time."""
 
     def __init__(self, name: str, http: HostPort, settings: DumpSettings) -> None:
-        """Fetch from ``http``; with port 0 the NameNode has no HTTP address."""
+        """Fetch dumps from ``http``; with port 0, which means no HTTP address, take none."""
         self._name = name
         self._http = http
         self._settings = settings
         self._task: asyncio.Task[None] | None = None
         self.taken = 0
-        """How many dumps have been kept."""
+        """The number of dumps that were written."""
 
     def begin(self, after: Callable[[], Awaitable[None]], *, because: str) -> None:
-        """Take one in the background when ``after`` has returned, unless one is under way."""
+        """Take a dump in the background after ``after`` returned, unless one is under way."""
         busy = self._task is not None and not self._task.done()
         if busy or self._settings.timeout_seconds <= 0 or self._http.port == 0:
             return
         self._task = asyncio.create_task(self._take(after, because), name="thread dump")
 
     def stop(self) -> None:
-        """Give up the one that is under way."""
+        """Cancel the dump that is under way."""
         if self._task is not None:
             self._task.cancel()
 
@@ -78,7 +78,7 @@ class ThreadDump:
     async def _keep(self, text: str, because: str) -> str:
         directory = self._settings.directory
         if directory is not None:
-            # A disk may hang as a NameNode does: not on the loop.
+            # In a thread: a hanging disk must not block the event loop.
             return await asyncio.to_thread(_write, directory, self._name, text)
         shown = text[:LOG_LIMIT_CHARACTERS]
         log.warning("zkfc.thread_dump", namenode=self._name, because=because, stacks=shown)

@@ -1,1 +1,1 @@
-"""What a failover controller must know: its settings, and who may ask it for something."""
+"""The settings of a failover controller."""

@@ -1,4 +1,4 @@
-"""What a failover controller must know, read once and checked once."""
+"""Reads and checks the settings of a failover controller."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,12 +25,12 @@ from ha.zkfc.candidacy.state import BackOff
 from ha.zkfc.witness.core import WitnessSettings
 
 PROBES_PER_LIMIT = 8
-"""At least this number of probes begin while one may go unanswered."""
+"""At least this number of probes begins within the RPC timeout of one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumpSettings:
-    """How long the whole dump may take (0: none is taken), and where it goes (None: the log)."""
+    """The limit for a thread dump (0 turns it off), and its directory (None: the log)."""
 
     timeout_seconds: float = 20.0
     directory: Path | None = None
@@ -38,7 +38,7 @@ class DumpSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FencingPlan:
-    """How one target is fenced, by the target's own configuration.
+    """How to fence one NameNode, by the keys that are configured for it.
 
     See docs/reference/fencing.md#fencing-methods-as-text.
     """
@@ -52,52 +52,52 @@ class FencingPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZkfcSettings:
-    """One controller's surroundings and limits."""
+    """The settings of one controller."""
 
     own: NameNodeAddress
     others: tuple[NameNodeAddress, ...]
     zookeeper: ZooKeeperSettings
     health: HealthSettings
     pid_file: Path | None = None
-    """Of the local NameNode, where its process is watched."""
+    """The local NameNode's pid file; None: its process is not watched."""
     thread_dump: DumpSettings = field(default_factory=DumpSettings)
     session_dir: Path | None = None
-    """Where our session is kept for a controller after us; None: the default folder."""
+    """The folder of the file with our ZooKeeper session; None: the default one."""
     fencing: Mapping[str, FencingPlan] = field(default_factory=lambda: {"": FencingPlan()})
-    """By NameNode id; the empty id is for a target that the configuration does not know."""
+    """By NameNode id; the empty id is for a target that is not configured."""
     bind_host: str
     new_active_timeout_seconds: float = 60.0
     graceful_fence_timeout_seconds: float = 5.0
     polite_answer_seconds: float = 0.25
-    """A dead host drops packets, and a stopped process never answers: neither may cost more than
-    this, for a connection and again for a first answer, before the methods run."""
+    """The limit for a connection to the former active, and again for its first answer, before the
+    fencing methods run: a dead host or a stopped process never answers."""
     step_down_after_seconds: float = 0.0
     """How long an active may serve without ZooKeeper; 0: for ever."""
     max_cede_seconds: float = 600.0
-    """For how long others may have us stay out of the election, by one request."""
+    """The longest time for which one cedeActive may make us leave the election."""
     max_requests_a_minute: int = 0
-    """How often one user may ask for a hand-over, and as often to stand back; 0: no limit."""
+    """The limit for gracefulFailover, and for cedeActive, of one user; 0: no limit."""
     end_superseded: bool = True
-    """End our NameNode's process where it hangs after another has become active."""
+    """Whether to kill our NameNode's process if it hangs after a peer became active."""
     back_off: BackOff = field(default_factory=BackOff)
     rank: Rank = field(default_factory=Rank)
     flapping: FlapSettings = field(default_factory=FlapSettings)
     witness: WitnessSettings = field(default_factory=WitnessSettings)
     user: str = field(default_factory=own_user)
     administrators: AccessList = NOBODY
-    """The users that may ask us for something in addition to our own."""
+    """The users that may call ZKFCProtocol, in addition to our own."""
     protocol_users: AccessList = AccessList(everybody=True)
-    """Whom the service-level list lets speak to us at all."""
+    """The users that the service-level list admits to ZKFCProtocol."""
     hand_over_on_stop: bool = True
     stop_timeout_seconds: float = 10.0
-    """How long a controller that is to stop tries to hand over."""
+    """How long a stopping controller tries to hand over."""
 
     def plan_for(self, namenode: str) -> FencingPlan:
-        """Return the plan for this target."""
+        """Return the fencing plan for this NameNode id."""
         return self.fencing.get(namenode) or self.fencing[""]
 
     def address_of(self, namenode: str) -> NameNodeAddress | None:
-        """Return where the configuration says that this NameNode is."""
+        """Return the configured address of this NameNode; None if it has none."""
         return next((one for one in (self.own, *self.others) if one.namenode == namenode), None)
 
 
@@ -107,9 +107,9 @@ def automatic_failover(conf: Configuration, nameservice: str) -> bool:
 
 
 def fencing_plans(conf: Configuration, settings: ZkfcSettings) -> Mapping[str, FencingPlan]:
-    """Return every target's plan.
+    """Return the fencing plans by NameNode id.
 
-    Raises ConfigurationError where a peer has none, or naming the line that cannot be parsed.
+    Raises ConfigurationError if a peer has none, or a line cannot be parsed.
     """
     nameservice = settings.own.nameservice
     names = [one.namenode for one in (settings.own, *settings.others)]
@@ -125,7 +125,7 @@ def fencing_plans(conf: Configuration, settings: ZkfcSettings) -> Mapping[str, F
 
 
 def fencing_plan(conf: Configuration, nameservice: str, namenode: str | None) -> FencingPlan:
-    """Return one target's plan; raise ConfigurationError naming the line that cannot be parsed."""
+    """Return one NameNode's fencing plan; raise ConfigurationError if a line cannot be parsed."""
     scope = {"nameservice": nameservice, "namenode": namenode}
     try:
         methods = parse_methods(conf.get(keys.FENCING_METHODS, **scope))
@@ -159,9 +159,9 @@ def _ssh(conf: Configuration) -> SshSettings:
 
 
 def zkfc_settings(conf: Configuration) -> ZkfcSettings:
-    """Read the local controller's settings, but for fencing, whose check comes later (3.2).
+    """Read the local controller's settings without the fencing plans; raise ConfigurationError.
 
-    Raises ConfigurationError, saying what to do.
+    ``fencing_plans`` reads those later, because they have their own exit code.
     """
     own = local_namenode(conf)
     scope = {"nameservice": own.nameservice, "namenode": own.namenode}
@@ -222,8 +222,7 @@ def _health(conf: Configuration, own: NameNodeAddress) -> HealthSettings:
 def _health_settings(conf: Configuration, scope: Mapping[str, str]) -> HealthSettings:
     limit = conf.get(keys.HEALTH_RPC_TIMEOUT)
     return HealthSettings(
-        # An operator that wants silence noticed within this limit does not want a whole interval
-        # more.
+        # Silence must be noticed within the RPC timeout, not a whole check interval after it.
         check_interval_seconds=min(conf.get(keys.HEALTH_CHECK_INTERVAL), limit / PROBES_PER_LIMIT),
         retry_interval_seconds=max(
             conf.get(keys.HEALTH_CONNECT_RETRY), conf.get(keys.HEALTH_SLEEP_AFTER_DISCONNECT)

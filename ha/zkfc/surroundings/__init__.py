@@ -1,1 +1,1 @@
-"""What a controller touches outside itself, in one place that a simulated world can replace."""
+"""The interfaces of a controller to the outside, which a simulation replaces in one place."""

@@ -1,4 +1,4 @@
-"""Reads epoch and last transaction from a NameNode's pages; a missing value is None."""
+"""Reads the epoch and the last transaction from a NameNode's HTTP pages."""
 
 import asyncio
 import json
@@ -15,16 +15,16 @@ _NAMENODE_INFO: Final = "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a NameNode's journal stands."""
+    """The journal position of a NameNode; None for a value that its pages do not show."""
 
     epoch: int | None = None
     last_txid: int | None = None
 
 
 async def position_of(address: HostPort, *, deadline_seconds: float) -> Position:
-    """Read the position from the NameNode's status page; Hadoop's have a bean, without an epoch.
+    """Read the position from /status, or from the bean of Hadoop's NameNode, without an epoch.
 
-    Raises OSError, TimeoutError or ValueError where there is no such page.
+    Raises OSError, TimeoutError or ValueError if it cannot be read.
     """
     async with asyncio.timeout(deadline_seconds):
         page = await _page(address, "/status")
@@ -34,14 +34,14 @@ async def position_of(address: HostPort, *, deadline_seconds: float) -> Position
     if page is None:
         raise ValueError("it has neither /status nor /jmx")
     try:
-        told = json.loads(page["beans"][0]["JournalTransactionInfo"])
-        return Position(last_txid=int(told["LastAppliedOrWrittenTxId"]))
+        info = json.loads(page["beans"][0]["JournalTransactionInfo"])
+        return Position(last_txid=int(info["LastAppliedOrWrittenTxId"]))
     except (LookupError, TypeError, RecursionError) as failure:
         raise ValueError(f"its bean NameNodeInfo has no transactions: {failure!r}") from failure
 
 
 async def _page(address: HostPort, target: str) -> dict[str, Any] | None:
-    """Return the JSON object at a path; None where there is no such page."""
+    """Return the JSON object at a path; None if the NameNode has no such page."""
     try:
         answer = await http_get(address, target, most_bytes=MAX_ANSWER_BYTES, role=Role.NAMENODE)
     except ValueError as failure:

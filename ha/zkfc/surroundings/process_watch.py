@@ -1,4 +1,4 @@
-"""Watches one process of this machine, so that its end is seen and never guessed."""
+"""Watches one process of this machine by a pidfd, which shows the end of exactly that process."""
 
 import os
 import select
@@ -9,24 +9,24 @@ from ha.daemon.identity import machine, started_ticks
 from ha.service.model import ProcessIdentity
 
 EXIT_MILLIS: Final = 20
-"""A process that was killed closes its sockets a moment before it has ended."""
+"""A killed process closes its sockets up to this time before its end is visible."""
 
 
 class Watched(Protocol):
-    """One process that is here."""
+    """A watched process of this machine."""
 
     def ended(self, *, wait_millis: int = EXIT_MILLIS) -> bool:
-        """Return whether it has ended; wait for a moment where it has not."""
+        """Return whether it has ended, after waiting for that for at most ``wait_millis``."""
 
     def kill(self) -> None:
-        """End exactly this process.  Raises OSError where we may not."""
+        """Kill exactly this process.  Raises OSError if that is not permitted."""
 
     def close(self) -> None:
-        """Watch it no more."""
+        """End the watch."""
 
 
 class _ByDescriptor:
-    """Watched by a descriptor of exactly this process, which no other can be given."""
+    """Implements ``Watched`` by a pidfd; the kernel gives it to no later process."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -47,14 +47,14 @@ class _ByDescriptor:
 
 
 def watch_process(process: ProcessIdentity) -> Watched | None:
-    """Watch exactly this process; None when it is not on this machine."""
+    """Return a watch of exactly this process; None if it does not run on this machine."""
     try:
         if process.machine != machine():
             return None
         descriptor = os.pidfd_open(process.pid)
-    except (OSError, OverflowError):  # the number is what the NameNode says, and travels unsigned
+    except (OSError, OverflowError):  # the NameNode reports the pid as an unsigned number
         return None
-    # Only now the number cannot be given to another process without our knowing.
+    # Checked after the open: before it, the pid could still pass to another process.
     if started_ticks(process.pid) != process.started_ticks:
         os.close(descriptor)
         return None

@@ -1,4 +1,4 @@
-"""The doors of a controller: to other daemons, to ZooKeeper, to fencing, clock and processes."""
+"""The functions by which a controller reaches daemons, ZooKeeper, fencing, clock and processes."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
@@ -20,17 +20,17 @@ from ha.zkfc.surroundings.process_watch import Watched, watch_process
 
 
 class Server(Protocol):
-    """An RPC server that does not listen yet."""
+    """An RPC server."""
 
     async def start(self, host: str, port: int) -> int:
-        """Listen, and return the port.  Raises OSError where the address cannot be had."""
+        """Listen, and return the port.  Raises OSError if the address cannot be bound."""
 
     async def stop(self) -> None:
-        """Take no more, and close everything."""
+        """Accept no more connections, and close all."""
 
 
 class ReadPosition(Protocol):
-    """Asks a NameNode how far its journal has come; see ``position_of``."""
+    """Reads a NameNode's journal position; see ``position_of``."""
 
     def __call__(self, address: HostPort, *, deadline_seconds: float) -> Awaitable[Position]:
         """See the class."""
@@ -38,11 +38,11 @@ class ReadPosition(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """The real world; a simulation gives another one, and replaces nothing behind our back."""
+    """The functions to the outside; the defaults are the real ones, a simulation passes others."""
 
     connect: Connect = RpcConnection.open
     take_ready: Callable[[HostPort], Connection | None] = lambda _server: None
-    """A connection that is open already, for a request that waits for none; see SpareConnection."""
+    """Returns a spare connection that is open already, or None; see SpareConnection."""
     serve: Callable[[Sequence[RpcProtocol]], Server] = RpcServer
     session: SessionFactory = measured_session
     fence: Callable[..., Awaitable[FencingReport]] = fence
@@ -50,7 +50,7 @@ class Surroundings:
     watch: Callable[[ProcessIdentity], Watched | None] = watch_process
     position_of: ReadPosition = position_of
     now: Callable[[], datetime] = utc_now
-    """The wall clock: for people, and for what is written on other machines."""
+    """The wall clock, for display and for comparison with times of other machines."""
 
 
 REAL_WORLD = Surroundings()

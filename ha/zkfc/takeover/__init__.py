@@ -1,1 +1,1 @@
-"""Become active: fence the former active, then promote our NameNode."""
+"""Takes over: fences the former active, then promotes our NameNode."""

@@ -1,4 +1,4 @@
-"""Whether the former active is known to have ended, so that no wait for its lease is needed.
+"""Decides whether the former active is known to have ended, so that we need not wait for its lease.
 
 Pure.
 """
@@ -11,29 +11,29 @@ from ha.elector.model import Term
 from ha.elector.zookeeper.errors import TakeoverImpossible
 
 _SURE_SHARE: Final = 0.9
-"""Of a session's timeout: ZooKeeper's clock and ours differ."""
+"""The share of the session's timeout that is used: ZooKeeper's clock may differ from ours."""
 _CLAIM_SECONDS: Final = 0.5
-"""The longest for which we vouch for it: an epoch is won in a tenth of that."""
+"""The longest time that such knowledge is used; winning an epoch takes a tenth of it."""
 
 
 class Proof(Enum):
-    """What is known of one address at which the former active may be."""
+    """The proof that no active NameNode runs at one address."""
 
     STANDS_BY = auto()
-    """It answered that it is standby: its edit log is closed."""
+    """It answered that it is standby, so its edit log is closed."""
     KILLED = auto()
-    """A fencing method that proves it has ended the process or cut it off."""
+    """A fencing method ended the process or cut it off, and is known to prove that."""
     PORT_CLOSED = auto()
-    """Connections are refused there; and its controller may have seen the process end."""
+    """It refuses connections; proof only if its controller saw the process end."""
     NOTHING = auto()
 
 
 def predecessor_gone(term: Term, proofs: Sequence[Proof]) -> bool:
-    """Return whether no earlier active can serve anything any more.
+    """Return whether no earlier active can serve reads any more.
 
-    It takes more than the end of the one that the breadcrumb names.  Unless it was active, it may
-    have died while it waited for *its* predecessor's lease, which may run still: nn1 is stopped,
-    nn2 is killed as it takes over, nn3 must not believe that nn2's end says anything of nn1.
+    The end of the NameNode in the breadcrumb is not enough if that one never became active.  The
+    bad schedule: nn1 is stopped, and nn2 is killed while it takes over and waits for nn1's lease.
+    nn3 finds nn2 in the breadcrumb and nn2 ended; nn1's lease may still run.
     """
     if not proofs or term in (Term.UNKNOWN, Term.DOUBTED):
         return False
@@ -45,22 +45,22 @@ def predecessor_gone(term: Term, proofs: Sequence[Proof]) -> bool:
 
 
 class Contact(Protocol):
-    """What is known of our session with ZooKeeper."""
+    """Our session with ZooKeeper."""
 
     @property
     def session_timeout_seconds(self) -> float | None:
-        """As negotiated; None without a session."""
+        """The negotiated timeout; None without a session."""
 
     @property
     def last_contact(self) -> float | None:
-        """When the newest answered request was sent, on the loop's clock."""
+        """When the last answered request was sent, on the loop's clock."""
 
 
 def require_recent_contact(contact: Contact, *, now: float) -> None:
-    """Raise TakeoverImpossible where ZooKeeper was silent for longer than our session can live.
+    """Raise TakeoverImpossible if ZooKeeper has not answered for longer than the session's timeout.
 
-    The bad schedule: our process is stopped in the middle of a takeover for that time, and goes on.
-    Until the end of its session is heard of it still believes in its lock.
+    The bad schedule: our process is stopped for that time in the middle of a takeover.  When it
+    goes on, it has not yet been notified that its session, and so its lock, has expired.
     """
     sent, timeout = contact.last_contact, contact.session_timeout_seconds
     if sent is not None and timeout is not None and now - sent > timeout:
@@ -71,12 +71,11 @@ def require_recent_contact(contact: Contact, *, now: float) -> None:
 
 
 def former_gone_until(contact: Contact, *, now: float) -> float:
-    """Return until when no other can be active, on the loop's clock; 0 if we cannot vouch for it.
+    """Return until when no other NameNode can be active, on the loop's clock; 0 if unknown.
 
-    While the lock that we hold surely stands no other NameNode becomes active, and what was proven
-    of our predecessors is true of all.  But we may give it up ourselves while our NameNode hangs:
-    thawed seconds later, it would believe of our successor what was said of our predecessor, and
-    not wait for its lease.
+    While our lock stands, no other NameNode becomes active.  The time is limited for this schedule:
+    our NameNode hangs in the promotion, we release the lock, and a successor becomes active.  Our
+    NameNode goes on seconds later, and must then wait for the successor's lease.
     """
     sent, timeout = contact.last_contact, contact.session_timeout_seconds
     if sent is None or timeout is None:

@@ -1,4 +1,4 @@
-"""Watches the process of our own NameNode, if it runs on this machine, and notices its end."""
+"""Watches the process of our own NameNode, if it runs on this machine, for its end."""
 
 from collections.abc import Callable
 
@@ -15,60 +15,59 @@ log = structlog.get_logger()
 
 
 class NameNodeProcess:
-    """Watches the process that served as active in this term.
+    """Watches the process that reported that it is active in this term.
 
-    Only a process that itself said that it is active is watched.  If two processes said so in one
-    term, it cannot be determined which of them still serves, and nothing is known.
+    If two processes reported so in one term, it is unknown which one serves, and none is watched.
     """
 
     def __init__(
         self,
         around: Surroundings = REAL_WORLD,
         *,
-        left: Callable[[ProcessIdentity, Watched], None] = lambda _process, watched: (
+        on_term_end: Callable[[ProcessIdentity, Watched], None] = lambda _process, watched: (
             watched.close()
         ),
     ) -> None:
-        """Hand the process of a term that is over to ``left``, which closes the watch of it."""
+        """Pass the process to ``on_term_end``, which must close the watch, when the term ends."""
         self._around = around
-        self._left = left
+        self._on_term_end = on_term_end
         self._identity: ProcessIdentity | None = None
         self._watched: Watched | None = None
-        self._spoilt = False
+        self._ambiguous = False
         self._logged: ProcessIdentity | None = None
 
     @property
     def watching(self) -> bool:
-        """Whether the process is on this machine, and its end will be seen."""
+        """Whether a process on this machine is watched."""
         return self._watched is not None
 
-    def serves(self, process: ProcessIdentity | None) -> None:
-        """Watch the process that said that it is active, under our lock."""
-        if process == self._identity or self._spoilt:
+    def watch(self, process: ProcessIdentity | None) -> None:
+        """Watch this process, which reported that it is active under our lock."""
+        if process == self._identity or self._ambiguous:
             return
         if process is None or self._identity is not None:
             self.forget()
-            self._spoilt = True
+            self._ambiguous = True
             return
         self._identity, self._watched = process, self._around.watch(process)
         if process != self._logged:
-            self._logged = process  # without ZooKeeper a term ends with each look
+            self._logged = process  # once: without ZooKeeper a term ends with each report
             log.info("zkfc.namenode.watched", pid=process.pid, here=self._watched is not None)
 
-    def stepped(self, _event: Event, _before: ElectorState, after: ElectorState) -> None:
-        """Forget the process where the election says that we are not active."""
+    def observe_step(self, _event: Event, _before: ElectorState, after: ElectorState) -> None:
+        """Forget the process when we are not active any more."""
         if after.role is not Role.ACTIVE:
             self.forget()
 
     def forget(self) -> None:
-        """Forget the process: the term is over."""
+        """End the watch: the term is over."""
         process, watched = self._identity, self._watched
-        self._identity, self._watched, self._spoilt = None, None, False
+        self._identity, self._watched, self._ambiguous = None, None, False
         if process is not None and watched is not None:
-            self._left(process, watched)
+            self._on_term_end(process, watched)
 
-    def ended(self) -> str:
-        """Return which process has ended, and when; empty while it runs, or if that is unknown."""
+    def describe_end(self) -> str:
+        """Describe the process if it has ended, and when; empty if it runs or that is unknown."""
         one = self._identity
         if one is None or self._watched is None or not self._watched.ended():
             return ""

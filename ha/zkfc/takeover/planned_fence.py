@@ -1,4 +1,4 @@
-"""Fences one NameNode as its own configuration plans it."""
+"""Fences one NameNode by the methods that are configured for it."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final
@@ -17,12 +17,12 @@ LEFT_ALONE: Final = (
 
 
 def target_at(node: NameNodeAddress) -> Target:
-    """Return the fencing methods' target: a NameNode's ids and its (service) RPC address."""
+    """Return the fencing target of a NameNode: its ids and its (service) RPC address."""
     return Target(node.nameservice, node.namenode, node.service.host, node.service.port)
 
 
 def left_alone(breadcrumb: bytes, nodes: Iterable[NameNodeAddress]) -> str:
-    """Return why a takeover leaves alone what a breadcrumb of others names; empty: it does not."""
+    """Return why a takeover ignores the target of a doubtful breadcrumb; empty if it does not."""
     try:
         info = decode(breadcrumb)
     except BadBreadcrumb as bad:

@@ -1,11 +1,11 @@
-"""Whether the process of our own NameNode, which was active and now hangs, may be ended from here.
+"""Decides whether to kill our own NameNode's process, which was active and hangs.
 
-The bad schedule that this is for: the active's process hangs, another NameNode takes over, and the
-only fencing method is ``journal-epoch``, which does nothing to the process.  The clients that have
-a connection to it wait for an answer, for two minutes by Hadoop's defaults.
+The bad schedule: the active's process hangs, another NameNode takes over, and the only fencing
+method is ``journal-epoch``, which does not touch the process.  Clients with a connection to it wait
+for its answer, for two minutes by Hadoop's defaults.
 
-Silence alone never ends a process.  Another NameNode must hold the lock and be active: then the
-journal refuses every edit of this one, and it would end by itself at the next that it tries.
+The process is killed only if another NameNode holds the lock and is active.  Then the JournalNodes
+refuse its edits, and it would end by itself at its next one.
 
 See docs/reference/zkfc.md#a-superseded-process-that-hangs.
 
@@ -18,43 +18,43 @@ from typing import Final
 from ha.record import dataclass
 
 SILENT_IN_A_ROW: Final = 2
-"""So often it must give no answer after another NameNode has become active."""
+"""It must leave this number of requests in a row unanswered under an active successor."""
 
 
 class Answer(Enum):
-    """What our NameNode said when it was asked, after the successor was looked for."""
+    """Our NameNode's answer, asked for after the successor was looked up."""
 
     STANDS_BY = auto()
     SERVES = auto()
-    """It answers, and is not standby: the controller that demotes it can reach it."""
+    """It answers, and is not standby; it is demoted by the usual request."""
     SILENT = auto()
-    """It took longer than the deadline."""
+    """It did not answer within the deadline."""
     UNCLEAR = auto()
     """Nothing listens, the connection broke, or our own event loop was late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """One look at a process that served as active under a lock which we have lost."""
+    """One look at a process that was active under a lock that we have lost."""
 
     ours: bool
-    """The lock is our controller's again."""
+    """Our controller holds the lock again."""
     successor: str
-    """Another NameNode that holds the lock and is active; empty where there is none, or no proof"""
+    """The other NameNode that provably holds the lock and is active; empty if there is none."""
     answer: Answer
 
 
 class Supersession(Enum):
-    """What becomes of the process."""
+    """What to do with the process."""
 
     LEAVE = auto()
-    """It is harmless, or active in a new term; it is watched no more."""
+    """Stop watching: it is harmless, or active in a new term."""
     LOOK_AGAIN = auto()
     END = auto()
 
 
 def judge(silent: int, seen: Seen) -> tuple[int, Supersession]:
-    """Return the number of silent looks in a row up to this one, and what is to be done."""
+    """Return the number of silent looks in a row including this one, and what to do."""
     if seen.ours or seen.answer is Answer.STANDS_BY:
         return 0, Supersession.LEAVE
     if not seen.successor or seen.answer is Answer.SERVES:

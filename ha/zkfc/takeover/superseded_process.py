@@ -1,4 +1,4 @@
-"""Follows the process that was active under our lock until it is harmless, or ends it.
+"""Watches the process that was active under our lock until it is harmless, or kills it.
 
 See docs/reference/zkfc.md#a-superseded-process-that-hangs.
 """
@@ -27,10 +27,9 @@ from ha.zkfc.takeover.superseded import Answer, Seen, Supersession, judge
 log = structlog.get_logger()
 
 LOOK_SECONDS: Final = 0.5
-"""Before each look.  None comes at once: no successor can be there yet, and in a hand-over both
-NameNodes have better to do than a handshake."""
+"""The pause before each look, including the first: no successor can be active at once."""
 ASK_SECONDS: Final = 1.0
-"""How long it may take to answer.  Before it lost the lock it had the health monitor's time."""
+"""The limit for its answer; the health monitor gave it more time while it held the lock."""
 DELAY_STEPS: Final = 8
 
 _ended = Counter(
@@ -41,7 +40,7 @@ _ended = Counter(
 
 
 class SupersededProcess:
-    """Looks after one process at a time; a later term's process takes the place of an earlier."""
+    """Watches one process at a time; that of a later term replaces that of an earlier one."""
 
     def __init__(
         self,
@@ -52,7 +51,7 @@ class SupersededProcess:
         read_active: Callable[[], Awaitable[ActiveNodeInfo | None]],
         around: Surroundings = REAL_WORLD,
     ) -> None:
-        """Ask ``ours`` if our controller has the lock, and ``read_active`` for ZooKeeper's word."""
+        """Call ``ours`` for whether we hold the lock; ``read_active`` reads its holder."""
         self._own = settings.own
         self._wanted = settings.end_superseded
         self._ours = ours
@@ -63,11 +62,11 @@ class SupersededProcess:
 
     @property
     def following(self) -> bool:
-        """Whether a process is looked after."""
+        """Whether a process is watched."""
         return self._following is not None and not self._following.done()
 
     def follow(self, process: ProcessIdentity, watched: Watched) -> None:
-        """Follow a process that was active under our lock, and whose term is over."""
+        """Watch a process that was active under our lock until the term ended."""
         self.stop()
         if not self._wanted:
             watched.close()
@@ -77,7 +76,7 @@ class SupersededProcess:
         self._following.add_done_callback(lambda _: watched.close())
 
     def stop(self) -> None:
-        """Follow no process any more."""
+        """Stop watching."""
         if self._following is not None:
             self._following.cancel()
             self._following = None
@@ -103,10 +102,9 @@ class SupersededProcess:
                     pass
 
     async def _successor(self, before: Notices | None) -> str:
-        """Return the lock's holder by ZooKeeper now, if its own controller shows it active.
+        """Return the lock's present holder, if its own controller publishes that it is active.
 
-        What was read before our term was over (``before``) proves nothing: another may have been
-        active before us.
+        ``before`` are the notices from before our term's end; they may show our predecessor.
         """
         notices = self._notices()
         if notices is None or notices is before:
@@ -135,16 +133,16 @@ class SupersededProcess:
         return Answer.STANDS_BY if status.state is ServiceState.STANDBY else Answer.SERVES
 
     def _end(self, process: ProcessIdentity, watched: Watched, successor: str) -> None:
-        told = {"namenode": self._own.namenode, "pid": process.pid, "successor": successor}
+        facts = {"namenode": self._own.namenode, "pid": process.pid, "successor": successor}
         try:
             watched.kill()
         except OSError as failure:
             clients = "its clients wait in their connections until it ends or goes on"
-            log.error("zkfc.superseded.not_ended", **told, why=str(failure), consequence=clients)  # noqa: TRY400
+            log.error("zkfc.superseded.not_ended", **facts, why=str(failure), consequence=clients)  # noqa: TRY400
             return
         _ended.labels(f"{self._own.nameservice}.{self._own.namenode}").inc()
         log.warning(
-            "zkfc.superseded.ended", **told,
+            "zkfc.superseded.ended", **facts,
             why="it gave no answer, and the lock and the role are another's; it could write "
             "nothing any more, and its clients waited in their connections",
         )  # fmt: skip
@@ -157,4 +155,4 @@ ANSWERS: Final = {
     NoAnswer.BROKEN: Answer.UNCLEAR,
     NoAnswer.NOT_ASKED: Answer.UNCLEAR,
 }
-"""Whether each end of a call in vain shows that the process hangs."""
+"""The answer that each kind of failed call counts as."""

@@ -1,4 +1,4 @@
-"""A takeover: ask the old active to become standby, else fence it, then promote our NameNode."""
+"""Takes over: asks the old active to become standby, else fences it; then promotes our NameNode."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -39,11 +39,11 @@ from ha.zkfc.takeover.planned_fence import fence_as_planned, target_at
 log = structlog.get_logger()
 
 Measure = Callable[[FencingAttempt], None]
-"""Called with each try at making the former active harmless."""
+"""Called with each attempt to fence the former active."""
 
 
 DEMOTION_PAUSES_SECONDS = (0.0, 0.2, 0.5)
-"""Before each time that a NameNode which lost the lock is asked to be standby."""
+"""The pause before each request to a NameNode that lost the lock to become standby."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,54 +57,54 @@ class _Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Fenced:
-    """The former active can change nothing any more; ``gone``: it cannot serve reads either."""
+    """The former active cannot write edits any more; if ``gone``, it cannot serve reads either."""
 
     how: str
     gone: bool
 
 
 class Takeover:
-    """Speaks to NameNodes on behalf of one controller."""
+    """Fences, promotes and demotes NameNodes for one controller."""
 
     def __init__(
         self,
         settings: ZkfcSettings,
         *,
         measure: Measure = lambda _tried: None,
-        watched: Callable[[], ServiceClient | None] = lambda: None,
+        monitor_client: Callable[[], ServiceClient | None] = lambda: None,
         around: Surroundings = REAL_WORLD,
     ) -> None:
-        """Use ``watched``, the open connection over which our NameNode's health is asked for."""
+        """Use ``monitor_client``, the health monitor's open connection to our NameNode."""
         self._settings = settings
-        self._watched = watched
+        self._monitor_client = monitor_client
         self._around = around
         self._measure = measure
         self._turn = 0
 
     async def fence(self, content: bytes, term: Term) -> Fenced:
-        """Make whoever these breadcrumb bytes name harmless; says how.
+        """Fence the NameNode in the breadcrumb ``content``; return how.
 
-        The node is matched by its ids; its address is advisory.  Where the breadcrumb's address is
-        not the configured one, both are fenced: the name may have moved while the old process lives
-        on.  Where others could have written the breadcrumb, nothing is done at an address that no
-        NameNode of the configuration has; and every other NameNode is asked to be standby as well,
-        unless the configured ACL lets anybody write it.  Raises TakeoverImpossible.
+        The NameNode is matched by its ids.  If its address in the breadcrumb is not the configured
+        one, both addresses are fenced: the old process may still run at the old one.  If others
+        could have written the breadcrumb, only configured addresses are touched, and every other
+        NameNode is asked to become standby, too, unless the configured ACL lets anybody write it.
+        Raises TakeoverImpossible.
         """
         doubted = term is Term.DOUBTED
         named = self._parse_breadcrumb(content, doubted=doubted)
         victims = self._keep_configured(named) if doubted or self._open_to_all else named
-        told = [await self._fence_one(target) for target in victims]
-        # Where it may live at an address that was left alone, its end was not seen.
-        surely = term if set(named) <= set(victims) else Term.UNKNOWN
-        gone = predecessor_gone(surely, [proof for _, proof in told])
-        asked = await self._ask_the_others(victims) if doubted else []
-        return Fenced("; ".join([*(how for how, _ in told), *asked]), gone)
+        fenced = [await self._fence_target(target) for target in victims]
+        # The former active may still run at an address that was not touched.
+        known = term if set(named) <= set(victims) else Term.UNKNOWN
+        gone = predecessor_gone(known, [proof for _, proof in fenced])
+        asked = await self._demote_others(victims) if doubted else []
+        return Fenced("; ".join([*(how for how, _ in fenced), *asked]), gone)
 
     def _parse_breadcrumb(self, content: bytes, *, doubted: bool) -> list[Target]:
         """Return the NameNodes that the breadcrumb names.
 
-        In doubt it may be a stranger's, which would have the right one spared: our own name is no
-        reason to fence none, and what cannot be read stands for all others.
+        A doubted breadcrumb may be forged so that the real active is not fenced.  Then our own
+        name in it does not count, and unreadable content means all other NameNodes.
         """
         own = self._settings.own
         try:
@@ -118,18 +118,18 @@ class Takeover:
             ) from failure
         if doubted and (info.nameservice, info.namenode) == (own.nameservice, own.namenode):
             return []
-        return self._victims(info)
+        return self._find_targets(info)
 
     @property
     def _open_to_all(self) -> bool:
-        """Whether any client of ZooKeeper may write the breadcrumb by the configured ACL."""
+        """Whether the configured ACL lets any client of ZooKeeper write the breadcrumb."""
         return open_to_all(self._settings.zookeeper.acl)
 
     def _keep_configured(self, named: list[Target]) -> list[Target]:
-        """Return those of them that are where the configuration has a NameNode.
+        """Return those of ``named`` that the configuration has; all others if none is left.
 
-        The bad schedule: a stranger writes the address of a DataNode, and sshfence kills what holds
-        the port there.  Where none is left, all other NameNodes stand for whom it may have meant.
+        The bad schedule: an attacker writes a DataNode's address into the breadcrumb, and sshfence
+        kills the process that listens there.
         """
         own, others = self._settings.own, self._settings.others
         places = {target_at(one) for one in (own, *others)}
@@ -139,38 +139,37 @@ class Takeover:
                 log.warning("takeover.victim.not_configured", left_alone=str(one))
         return victims if victims or not named else [target_at(one) for one in others]
 
-    async def _ask_the_others(self, fenced: list[Target]) -> list[str]:
-        """Ask every other NameNode to be standby, and go on whatever they say.
+    async def _demote_others(self, fenced: list[Target]) -> list[str]:
+        """Ask every other NameNode to become standby; return the outcomes in words.
 
-        None of them may be active while we hold the lock, so the question does no harm; and a dead
-        host must not keep us from taking over because a stranger has scribbled.
+        None may be active while we hold the lock, so the request does no harm.  A failure does not
+        stop the takeover: with a forged breadcrumb any dead host would.
         """
         others = [target_at(one) for one in self._settings.others]
         left = [one for one in others if one not in fenced]
         patience = self._settings.polite_answer_seconds
         asked = [
-            self._ask_to_stand_by(HostPort(one.host, one.port), answers_within_seconds=patience)
+            self._request_standby(HostPort(one.host, one.port), answers_within_seconds=patience)
             for one in left
         ]
-        told = []
+        outcomes = []
         for target, refusal in zip(left, await asyncio.gather(*asked), strict=True):
             said = "went standby" if refusal is None else f"was asked in vain: {refusal.text}"
-            told.append(f"{target}, as the breadcrumb is in doubt, {said}")
-        return told
+            outcomes.append(f"{target}, as the breadcrumb is in doubt, {said}")
+        return outcomes
 
-    def stepped(self, event: Event, before: ElectorState, after: ElectorState) -> None:
-        """Learn the number of the newest lock, ours or another's, after a step of the election.
+    def observe_step(self, event: Event, before: ElectorState, after: ElectorState) -> None:
+        """Keep the creating transaction of the newest lock, ours or a peer's.
 
-        Requests carry it, so that a NameNode can distinguish a late one from those of a later
-        owner.
+        Requests carry it as ``turn``: a NameNode refuses a late one from an earlier lock's owner.
         """
         if isinstance(event, LockSeen) and event.session == after.session:
             self._turn = event.made
         elif after.role is Role.TAKING_OVER and before.role is not Role.TAKING_OVER:
-            self._turn = 0  # a new lock, not looked at yet
+            self._turn = 0  # our new lock, whose transaction is not known yet
 
     async def promote(self, *, predecessor_gone_until: float) -> None:
-        """Make our NameNode active."""
+        """Make our NameNode active.  Raises TakeoverImpossible."""
         deadline = self._settings.new_active_timeout_seconds
         own = self._settings.own
         try:
@@ -188,11 +187,11 @@ class Takeover:
             ) from failure
 
     async def demote(self) -> bool:
-        """Ask our NameNode to be standby; False when it did not confirm."""
+        """Ask our NameNode to become standby; return whether it confirmed."""
         return await self._demote() is None
 
-    async def demote_surely(self, wanted: Callable[[], bool]) -> str | None:
-        """Ask again while it does not confirm and ``wanted``; return why it never did."""
+    async def demote_with_retries(self, wanted: Callable[[], bool]) -> str | None:
+        """Demote our NameNode, with retries while ``wanted``; return why it did not confirm."""
         refusal: _Refusal | None = None
         for pause in DEMOTION_PAUSES_SECONDS:
             await asyncio.sleep(pause)
@@ -204,19 +203,19 @@ class Takeover:
         return "nobody asked it" if refusal is None else refusal.text
 
     async def _demote(self) -> _Refusal | None:
-        # Not over the monitor's connection: it stays open when no answer came in time, and what
-        # was asked there is read and obeyed behind the next promotion.
+        # Not over the monitor's connection, which stays open after a timeout: the NameNode could
+        # execute this request late, after the next promotion.
         own = self._settings.own.service
         ready = self._around.take_ready(own)
-        refusal = await self._ask_to_stand_by(own, over=ready)
+        refusal = await self._request_standby(own, over=ready)
         if ready is not None and refusal is not None and refusal.connection_lost:
-            # What was ready may have been lost without a sign.
-            refusal = await self._ask_to_stand_by(own)
+            # The spare connection was broken.
+            refusal = await self._request_standby(own)
         if refusal is not None:
             log.warning("takeover.demotion.unconfirmed", reason=refusal.text)
         return refusal
 
-    def _victims(self, info: ActiveNodeInfo) -> list[Target]:
+    def _find_targets(self, info: ActiveNodeInfo) -> list[Target]:
         named = Target(info.nameservice, info.namenode, info.hostname, info.port)
         configured = None
         if info.nameservice == self._settings.own.nameservice:
@@ -233,10 +232,10 @@ class Takeover:
         )  # fmt: skip
         return [named, elsewhere]
 
-    async def _fence_one(self, target: Target) -> tuple[str, Proof]:
+    async def _fence_target(self, target: Target) -> tuple[str, Proof]:
         own = self._settings.own
         before = asyncio.get_running_loop().time()
-        refusal = await self._ask_to_stand_by(
+        refusal = await self._request_standby(
             HostPort(target.host, target.port),
             answers_within_seconds=self._settings.polite_answer_seconds,
         )
@@ -253,7 +252,7 @@ class Takeover:
             return f"{target} went standby", Proof.STANDS_BY
         log.info("takeover.polite_fence.failed", target=str(target), reason=refusal.text)
         if (target.nameservice, target.namenode) == (own.nameservice, own.namenode):
-            return self._judge_ourselves(target, refusal), Proof.NOTHING
+            return self._check_own_breadcrumb(target, refusal), Proof.NOTHING
         report = await self._run_methods(target)
         for attempt in report.attempts:
             self._measure(
@@ -271,8 +270,9 @@ class Takeover:
         proof = Proof.PORT_CLOSED if refusal.nobody_listens else Proof.NOTHING
         return f"{target} was fenced by {by.method}", Proof.KILLED if report.proven_gone else proof
 
-    def _judge_ourselves(self, target: Target, refusal: _Refusal) -> str:
-        """Judge a breadcrumb with our own ids: fencing methods would strike our own NameNode."""
+    def _check_own_breadcrumb(self, target: Target, refusal: _Refusal) -> str:
+        """Return why a breadcrumb with our own ids is harmless, or raise TakeoverImpossible."""
+        # No method is run: it would end our own NameNode.
         own = self._settings.own.service
         moved = (own.host, own.port) != (target.host, target.port)
         if moved and refusal.nobody_listens:
@@ -283,15 +283,15 @@ class Takeover:
         )
 
     async def _run_methods(self, target: Target) -> FencingReport:
-        # A namesake of another nameservice is not the one that is planned for.
+        # The plans are for our nameservice; another one may have a NameNode of the same name.
         ours = target.nameservice == self._settings.own.nameservice
         plan = self._settings.plan_for(target.namenode if ours else "")
         return await fence_as_planned(plan, target, by=self._around.fence)
 
     def _open_client(self) -> AbstractAsyncContextManager[ServiceClient] | None:
-        """Return an open connection to our NameNode, if it goes to the port that is needed."""
+        """Return the monitor's connection, if it goes to our NameNode's service port."""
         own = self._settings.own
-        client = self._watched() if own.lifeline == own.service else None
+        client = self._monitor_client() if own.lifeline == own.service else None
         return None if client is None else nullcontext(client)
 
     def _connect(
@@ -301,7 +301,7 @@ class Takeover:
             address, deadline_seconds=seconds, connect=self._around.connect, over=over
         )
 
-    async def _ask_to_stand_by(
+    async def _request_standby(
         self,
         address: HostPort,
         *,
@@ -313,8 +313,8 @@ class Takeover:
         try:
             async with connected as client:
                 if answers_within_seconds is not None:
-                    # A stopped process's kernel accepts connections, and nothing answers: it must
-                    # not have the time that one is given which ends its segment.
+                    # A stopped process never answers, though its kernel accepts connections: find
+                    # that out before the long wait for a NameNode that closes its segment.
                     await client.status(deadline_seconds=answers_within_seconds)
                 await client.transition_to_standby(
                     RequestSource.ZKFC, deadline_seconds=patience, turn=self._turn
@@ -334,33 +334,33 @@ class Takeover:
 DEADLINE_SECONDS: Final = 5.0
 
 
-async def lock_holder(
+async def read_lock_holder(
     keeper: Keeper, zookeeper: ZooKeeperSettings, around: Surroundings
 ) -> ActiveNodeInfo | None:
-    """Ask in the election's own session if there is one; errors as ``read_active``."""
+    """Read the lock's holder, in the election's session if possible; raise as ``read_active``."""
     asked = keeper.read_lock() if isinstance(keeper, LockReader) else None
     if asked is not None and not isinstance(outcome := await asked, Unknown):
         return active_from(outcome, zookeeper)
-    # A session for this one question costs 20 ms, in which nothing of the hand-over happens.
+    # A session for one read would delay a hand-over by 20 ms, so it is the second choice.
     return await read_active(
         zookeeper, deadline_seconds=DEADLINE_SECONDS, open_session=around.session
     )
 
 
 class OwnStaleLock:
-    """Knows whether the lock that is not ours was left by an earlier process of ours."""
+    """Decides whether to skip a demotion: our controller's earlier process may hold the lock."""
 
     def __init__(
         self, own: str, read_active: Callable[[], Awaitable[ActiveNodeInfo | None]]
     ) -> None:
         self._own = own
         self._read_active = read_active
-        self.spares = False
-        """A demotion was not carried out; the lock's holder must be looked up again."""
+        self.skipped_demotion = False
+        """The last demotion was skipped, so the lock's holder must be read again."""
 
-    async def holds_lock(self, reported: ServiceState | None) -> bool:
-        """Return whether our NameNode, which reports this state, should be left as it is now."""
-        before, self.spares = self.spares, False
+    async def should_skip_demotion(self, reported: ServiceState | None) -> bool:
+        """Return whether our NameNode, which reports this state, must not be demoted now."""
+        before, self.skipped_demotion = self.skipped_demotion, False
         if reported is not ServiceState.ACTIVE:
             return False
         try:
@@ -368,11 +368,11 @@ class OwnStaleLock:
         except (ZooKeeperRefused, ZooKeeperUnavailable, BadBreadcrumb) as failure:
             log.info("zkfc.lock.unread", namenode=self._own, reason=str(failure))
             return False
-        self.spares = active is not None and active.namenode == self._own
-        if self.spares and not before:
+        self.skipped_demotion = active is not None and active.namenode == self._own
+        if self.skipped_demotion and not before:
             log.warning(
                 "zkfc.lock.of_own_earlier_session",
                 namenode=self._own,
                 why="our NameNode stays active until the session of the earlier process is over",
             )
-        return self.spares
+        return self.skipped_demotion

@@ -1,1 +1,1 @@
-"""Removes the lock of an owner that is silent in every way, before its session has run out."""
+"""Removes a peer's lock before its session expires, if its owner and its writer are silent."""

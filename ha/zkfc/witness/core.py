@@ -1,12 +1,12 @@
-"""Whether another's lock may be removed: its owner is silent, and the journal confirms it.
+"""Decides whether to remove a peer's lock before its session expires.
 
-The bad schedule that this is for: a host dies, and its lock lasts as long as its session, ten
-seconds by default, though a majority of JournalNodes know after one that its NameNode is silent.
+The schedule that it shortens: a host dies, and its lock lasts until its ZooKeeper session expires,
+10 s by default, though after 1 s a majority of JournalNodes have had no heartbeat of its NameNode.
 
-Neither alone is enough.  An owner that does not answer us may be cut off from us alone, and write;
-a writer that the nodes do not hear may be slow, and answer.  Both must hold several times in a row,
-so that what one stalled process says, ours included, decides nothing.  No harm is done where both
-are wrong all the same: the next holder of the lock fences, and the journal refuses the older epoch.
+Two facts are needed.  The owner's NameNode and controller do not answer us; alone, this may be a
+broken network between us and them.  A majority of JournalNodes does not hear the writer; alone, it
+may be slow.  Both must hold several times in a row, so that no single stalled process decides.
+If both are wrong, no edit is lost: the next holder fences, and the journal refuses the older epoch.
 
 See docs/reference/zkfc.md#witnessed-takeover.
 """
@@ -18,18 +18,18 @@ from ha.elector.model import Removal
 from ha.record import dataclass, field, replace
 from ha.service.model import WriterSilence
 
-ASKED_IN_VAIN: Final = 3
-"""So often in a row the owner must not have answered."""
+UNANSWERED_NEEDED: Final = 3
+"""The owner must have left this number of requests in a row unanswered."""
 SILENT_REPORTS_NEEDED: Final = 2
-"""How often in a row a majority must have reported that the writer is silent.
+"""A majority must have reported this number of times in a row that the writer is silent.
 
-The bad schedule: a node was stopped, and goes on.  It answers us before it reads the heartbeats
-that lie in its socket, and reports its own silence; the next time it has read them.
+The bad schedule: a stopped JournalNode goes on.  It answers us before it reads the heartbeats that
+wait in its socket, and so reports a silence that is its own.
 """
 LEAST_SECONDS_BETWEEN: Final = 0.1
-"""Between two answers that count; what was asked in one moment reports one moment."""
+"""Two reports count only if this time lies between them."""
 CLOCKS: Final = 0.05
-"""By this share the clocks of a node and of the writer may differ."""
+"""The share by which the clocks of a JournalNode and of the writer may differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,31 +38,31 @@ class WitnessSettings:
 
     enabled: bool = True
     silence_seconds: float = 1.2
-    """The writer must be silent for longer than this, and longer than its read lease."""
+    """The writer must be silent for longer than this and than its read lease."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """One lock of another's: its holder, and the ZooKeeper transaction that made it."""
+    """A peer's lock: its owner, and the ZooKeeper transaction that created it."""
 
     made: int
     owner: str
 
 
 class Answer(Enum):
-    """What came of asking the owner's NameNode and its controller."""
+    """The answer of the owner's NameNode and its controller."""
 
     SERVES = auto()
-    """The NameNode says that it is active."""
+    """The NameNode answered that it is active."""
     ANSWERS = auto()
-    """One of them said something else, be it a refusal."""
+    """One of them gave another answer, or refused."""
     SILENT = auto()
     UNCLEAR = auto()
-    """Our own event loop was late, it could not be asked, or the connection broke."""
+    """Our own event loop was late, no request could be sent, or the connection broke."""
 
 
 class SilenceVerdict(StrEnum):
-    """Where we stand, for logs and pages."""
+    """The verdict on the owner, for logs and pages."""
 
     CALM = "the owner of the lock answers, or there is none"
     BARRED = "we may not take over by ourselves"
@@ -76,7 +76,7 @@ class SilenceVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OwnerAsked:
-    """The owner of this lock was asked; ``barred`` says why we may not take over, or is empty."""
+    """The owner of this lock was asked; ``barred`` says why we may not take over, if so."""
 
     lock: Lock
     answer: Answer
@@ -85,9 +85,9 @@ class OwnerAsked:
 
 @dataclass(frozen=True, slots=True)
 class WriterReported:
-    """Our NameNode has reported the newest writer; None where it could not.
+    """Our NameNode reported the silence of the newest writer; None if it could not.
 
-    ``lock`` and ``barred`` as they are by now: it took a moment.
+    ``lock`` and ``barred`` are those after its answer.
     """
 
     lock: Lock | None
@@ -97,19 +97,19 @@ class WriterReported:
 
 @dataclass(frozen=True, slots=True)
 class NoOwner:
-    """There is no lock of another's that we know."""
+    """No lock of a peer is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemovalEnded:
-    """What has come of the removal."""
+    """The removal of the lock has ended with this outcome."""
 
     outcome: Removal
 
 
 @dataclass(frozen=True, slots=True)
 class BecameActive:
-    """Our NameNode is active under our lock."""
+    """Our NameNode has become active under our lock."""
 
 
 Event = OwnerAsked | WriterReported | NoOwner | RemovalEnded | BecameActive
@@ -117,12 +117,12 @@ Event = OwnerAsked | WriterReported | NoOwner | RemovalEnded | BecameActive
 
 @dataclass(frozen=True, slots=True)
 class AskWriter:
-    """Ask our NameNode for how long the newest writer has been silent."""
+    """Ask our NameNode how long the newest writer has been silent."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveLock:
-    """Remove exactly this lock."""
+    """Delete exactly this lock."""
 
     lock: Lock
     because: str
@@ -133,39 +133,39 @@ Action = AskWriter | RemoveLock
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """What speaks against the owner of one lock."""
+    """The evidence against the owner of one lock."""
 
     lock: Lock | None = None
-    in_vain: int = 0
-    """So often in a row it was asked in vain."""
-    told: int = 0
-    """How often in a row a majority has reported that the writer of this epoch is silent."""
+    unanswered: int = 0
+    """The number of requests in a row without an answer."""
+    silent_reports: int = 0
+    """The number of reports in a row by which the writer of ``epoch`` is silent."""
     epoch: int = 0
-    told_at: float = 0.0
+    last_report_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """All that the decision depends on."""
+    """The settings, the evidence and the last removal."""
 
     settings: WitnessSettings = field(default_factory=WitnessSettings)
     suspicion: Suspicion = field(default_factory=Suspicion)
     removed: int = 0
-    """The lock that we removed last; 0 once somebody is active after that."""
+    """The transaction of the lock that we removed last; 0 after a NameNode became active."""
     forbidden: bool = False
     verdict: SilenceVerdict = SilenceVerdict.CALM
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The state afterwards, and what is to be done."""
+    """The state after an event, and the actions to carry out."""
 
     state: State
     actions: tuple[Action, ...] = ()
 
 
 def step(state: State, event: Event, *, now: float) -> Step:
-    """Return the suspicion after an event at this time, and the actions."""
+    """Return the state after an event, and the actions."""
     match event:
         case OwnerAsked():
             return _weigh_owner_answer(state, event)
@@ -183,7 +183,7 @@ def step(state: State, event: Event, *, now: float) -> Step:
 
 
 def limit_seconds(settings: WitnessSettings, lease_seconds: float) -> float:
-    """Return for how long the writer must be silent."""
+    """Return how long the writer must be silent before its lock is removed, in seconds."""
     return max(settings.silence_seconds, lease_seconds * (1 + CLOCKS))
 
 
@@ -202,24 +202,24 @@ def _weigh_owner_answer(state: State, asked: OwnerAsked) -> Step:
         case Answer.SERVES | Answer.ANSWERS:
             return Step(_clear(state))
         case Answer.SILENT:
-            suspicion = replace(state.suspicion, in_vain=state.suspicion.in_vain + 1)
+            suspicion = replace(state.suspicion, unanswered=state.suspicion.unanswered + 1)
             return _suspect(replace(state, suspicion=suspicion), asked.barred)
     assert_never(asked.answer)
 
 
 def _suspect(state: State, barred: str) -> Step:
-    verdict = _held_back(state, barred)
+    verdict = _find_block(state, barred)
     if verdict is None:
         keeps = state.verdict in (SilenceVerdict.UNPROVEN, SilenceVerdict.CONFIRMING)
         return Step(
             state if keeps else replace(state, verdict=SilenceVerdict.SUSPECTED), (AskWriter(),)
         )
-    untold = replace(state.suspicion, told=0)
-    return Step(replace(state, suspicion=untold, verdict=verdict))
+    suspicion = replace(state.suspicion, silent_reports=0)
+    return Step(replace(state, suspicion=suspicion, verdict=verdict))
 
 
-def _held_back(state: State, barred: str) -> SilenceVerdict | None:
-    """Return what keeps us from removing any lock; None if nothing does."""
+def _find_block(state: State, barred: str) -> SilenceVerdict | None:
+    """Return the verdict that forbids the removal of any lock; None if it is allowed."""
     if state.forbidden:
         return SilenceVerdict.FORBIDDEN
     if state.removed:
@@ -227,42 +227,42 @@ def _held_back(state: State, barred: str) -> SilenceVerdict | None:
     return SilenceVerdict.BARRED if barred else None
 
 
-def _weigh_writer_report(state: State, told: WriterReported, now: float) -> Step:
+def _weigh_writer_report(state: State, report: WriterReported, now: float) -> Step:
     suspicion = state.suspicion
-    if suspicion.lock is None or told.lock != suspicion.lock or suspicion.in_vain == 0:
+    if suspicion.lock is None or report.lock != suspicion.lock or suspicion.unanswered == 0:
         return Step(_clear(state))
-    held_back = _held_back(state, told.barred)
-    silence = told.silence
-    if held_back is not None or silence is None or not _proven(state.settings, silence):
-        verdict = held_back or SilenceVerdict.UNPROVEN
-        return Step(replace(state, suspicion=replace(suspicion, told=0), verdict=verdict))
-    suspicion = _confirm(suspicion, silence, now)
+    block = _find_block(state, report.barred)
+    silence = report.silence
+    if block is not None or silence is None or not _is_proven(state.settings, silence):
+        verdict = block or SilenceVerdict.UNPROVEN
+        return Step(replace(state, suspicion=replace(suspicion, silent_reports=0), verdict=verdict))
+    suspicion = _count_report(suspicion, silence, now)
     confirming = replace(state, suspicion=suspicion, verdict=SilenceVerdict.CONFIRMING)
-    if suspicion.told < SILENT_REPORTS_NEEDED or suspicion.in_vain < ASKED_IN_VAIN:
+    if suspicion.silent_reports < SILENT_REPORTS_NEEDED or suspicion.unanswered < UNANSWERED_NEEDED:
         return Step(confirming)
-    removing = replace(confirming, removed=told.lock.made, verdict=SilenceVerdict.REMOVING)
-    return Step(removing, (RemoveLock(told.lock, _because(suspicion, silence)),))
+    removing = replace(confirming, removed=report.lock.made, verdict=SilenceVerdict.REMOVING)
+    return Step(removing, (RemoveLock(report.lock, _describe_silence(suspicion, silence)),))
 
 
-def _proven(settings: WitnessSettings, silence: WriterSilence) -> bool:
-    """Return whether a majority reports long enough silence of a writer that sends heartbeats."""
+def _is_proven(settings: WitnessSettings, silence: WriterSilence) -> bool:
+    """Return whether a majority reports that a writer with heartbeats was silent long enough."""
     a_majority = 2 * silence.witnesses > silence.nodes
     limit = limit_seconds(settings, silence.lease_seconds)
     return a_majority and silence.lease_seconds > 0 and silence.silent_seconds > limit
 
 
-def _confirm(suspicion: Suspicion, silence: WriterSilence, now: float) -> Suspicion:
-    if suspicion.told == 0 or silence.epoch != suspicion.epoch:
-        return replace(suspicion, told=1, epoch=silence.epoch, told_at=now)
-    if now - suspicion.told_at < LEAST_SECONDS_BETWEEN:
+def _count_report(suspicion: Suspicion, silence: WriterSilence, now: float) -> Suspicion:
+    if suspicion.silent_reports == 0 or silence.epoch != suspicion.epoch:
+        return replace(suspicion, silent_reports=1, epoch=silence.epoch, last_report_at=now)
+    if now - suspicion.last_report_at < LEAST_SECONDS_BETWEEN:
         return suspicion
-    return replace(suspicion, told=suspicion.told + 1, told_at=now)
+    return replace(suspicion, silent_reports=suspicion.silent_reports + 1, last_report_at=now)
 
 
-def _because(suspicion: Suspicion, silence: WriterSilence) -> str:
+def _describe_silence(suspicion: Suspicion, silence: WriterSilence) -> str:
     assert suspicion.lock is not None
     return (
         f"neither the NameNode nor the zkfc of {suspicion.lock.owner} answered "
-        f"{suspicion.in_vain} times in a row, and a majority of {silence.nodes} JournalNodes has "
-        f"not heard the writer of epoch {silence.epoch} for {silence.silent_seconds:.2f} s"
+        f"{suspicion.unanswered} times in a row, and a majority of {silence.nodes} JournalNodes "
+        f"has not heard the writer of epoch {silence.epoch} for {silence.silent_seconds:.2f} s"
     )

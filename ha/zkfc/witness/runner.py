@@ -1,7 +1,7 @@
-"""Asks the owner of the lock whether it is there, and our NameNode what the journal knows of it.
+"""Asks the lock's owner for signs of life, and our NameNode for those of the journal's writer.
 
-In calm times the owner's NameNode is asked every half second, over one open connection.  Only while
-neither it nor its controller answers, our NameNode asks the JournalNodes.
+While the owner's NameNode answers, it is asked every 0.5 s over one connection.  While neither it
+nor its controller answers, our NameNode is asked, too, and asks the JournalNodes.
 
 See docs/reference/zkfc.md#witnessed-takeover.
 """
@@ -36,13 +36,13 @@ from ha.zkfc.witness.core import step
 log = structlog.get_logger()
 
 CALM_SECONDS: Final = 0.5
-"""Between two looks, while the owner answers."""
+"""The time between two rounds while the owner answers."""
 LOOK_SECONDS: Final = 0.15
-"""Between the beginnings of two looks, while it does not."""
+"""The time between the beginnings of two rounds while it does not."""
 ASK_SECONDS: Final = 0.15
-"""How long a connection to the owner and its answer may take."""
+"""The limit for a connection to the owner and its answer."""
 WRITER_SECONDS: Final = 0.3
-"""How long our NameNode may take; it gives the JournalNodes less."""
+"""The limit for our NameNode's answer; it gives the JournalNodes less."""
 DELAY_STEPS: Final = 5
 
 REMOVALS: Final = Counter(
@@ -53,23 +53,23 @@ REMOVALS: Final = Counter(
 
 
 class ControllerAccess(Protocol):
-    """What the controller reports of itself, and does for the witness."""
+    """What the witness asks of its controller."""
 
-    def barred(self) -> str:
-        """Return why we may not take another's lock by ourselves now; empty where we may."""
+    def obstacle(self) -> str:
+        """Return why our controller may not take over by itself now; empty if it may."""
 
     async def read_lock(self) -> tuple[bytes, ZnodeFacts] | None:
-        """Return the lock's bytes and facts; None where there is none, or it is not known."""
+        """Return the lock's content and facts; None if there is none or the answer is unknown."""
 
     async def remove_lock(self, made: int) -> Removal:
         """See ``LockKeeper.remove``."""
 
-    def removing(self, because: str) -> None:
-        """Give the next takeover, if we get the lock, this reason; empty: it has none."""
+    def set_removal_reason(self, because: str) -> None:
+        """Record in our next takeover why the lock was removed; empty withdraws the reason."""
 
 
 class Witness:
-    """One per controller; its task owns the core."""
+    """The witness of one controller; its task owns the state of the core."""
 
     def __init__(
         self,
@@ -94,32 +94,32 @@ class Witness:
 
     @property
     def verdict(self) -> core.SilenceVerdict:
-        """Where we stand."""
+        """The core's last verdict."""
         return self._state.verdict
 
     @property
-    def told(self) -> str:
-        """The same in words, for the status page; empty where the key is off."""
+    def description(self) -> str:
+        """The verdict in words, for /status; empty if the witness is turned off."""
         return self._state.verdict.value if self._state.settings.enabled else ""
 
     @property
     def removed(self) -> int:
-        """The transaction of the lock that we removed last, until somebody is active after that."""
+        """The transaction of the lock that we removed last; 0 after a NameNode became active."""
         return self._state.removed
 
-    def stepped(self, event: ElectorEvent, _before: ElectorState, after: ElectorState) -> None:
-        """Learn from a step of the election which lock is another's, and when ours is active."""
+    def observe_step(self, event: ElectorEvent, _before: ElectorState, after: ElectorState) -> None:
+        """Learn from a step of the election a peer's lock, and whether we have become active."""
         if isinstance(event, LockSeen) and event.session == after.session:
             self._made = 0 if event.ours else event.made
             if self._made not in (0, self._state.removed):
-                self._controller.removing("")  # another was first
+                self._controller.set_removal_reason("")  # a third controller got the lock
         elif isinstance(event, LockGone) or after.role is not Role.STANDBY:
             self._made = 0
         if after.role is Role.ACTIVE and self._state.removed:
             self._step(core.BecameActive())
 
     async def run(self) -> None:
-        """Look until cancelled; nothing is asked where the key is off."""
+        """Do a round after the other until cancelled; return at once if the key is off."""
         if not self._state.settings.enabled:
             return
         try:
@@ -132,43 +132,43 @@ class Witness:
                     pause = CALM_SECONDS
                 await asyncio.sleep(pause)
         finally:
-            await self._hang_up()
+            await self._close_client()
 
     async def _look(self) -> float:
-        """Look once, and return how many seconds to wait until the next time."""
+        """Do one round; return the seconds to wait before the next one."""
         loop = asyncio.get_running_loop()
         began, found = loop.time(), await self._owner_of_lock()
         if found is None:
             self._step(core.NoOwner())
-            await self._hang_up()
+            await self._close_client()
             return CALM_SECONDS
         lock, owner = found
         with OwnDelay(ASK_SECONDS / DELAY_STEPS) as delay:
             answer = await self._ask_owner(owner)
         if answer is core.Answer.SILENT and delay.seconds >= OWN_DELAY_SHARE * ASK_SECONDS:
             answer = core.Answer.UNCLEAR
-        for action in self._step(core.OwnerAsked(lock, answer, self._controller.barred())):
+        for action in self._step(core.OwnerAsked(lock, answer, self._controller.obstacle())):
             match action:
                 case core.AskWriter():
-                    await self._ask_and_act(lock)
+                    await self._check_writer(lock)
                 case core.RemoveLock():
                     await self._remove(action)
         if answer in (core.Answer.SERVES, core.Answer.ANSWERS):
             return CALM_SECONDS
         return max(0.0, began + LOOK_SECONDS - loop.time())
 
-    async def _ask_and_act(self, lock: core.Lock) -> None:
+    async def _check_writer(self, lock: core.Lock) -> None:
         silence = await self._ask_writer()
         still = lock if self._made == lock.made else None
-        for action in self._step(core.WriterReported(still, silence, self._controller.barred())):
+        for action in self._step(core.WriterReported(still, silence, self._controller.obstacle())):
             if isinstance(action, core.RemoveLock):
                 await self._remove(action)
 
     async def _remove(self, action: core.RemoveLock) -> None:
-        self._controller.removing(action.because)
+        self._controller.set_removal_reason(action.because)
         outcome = await self._controller.remove_lock(action.lock.made)
         if outcome not in (Removal.REMOVED, Removal.UNKNOWN):
-            self._controller.removing("")
+            self._controller.set_removal_reason("")
         REMOVALS.labels(self._node, outcome.value).inc()
         log.warning(
             "zkfc.witness.removal",
@@ -195,10 +195,10 @@ class Witness:
             )
         return result.actions
 
-    # -- whom to ask ---------------------------------------------------------------------------
+    # -- the requests --------------------------------------------------------------------------
 
     async def _owner_of_lock(self) -> tuple[core.Lock, ActiveNodeInfo] | None:
-        """Return the lock and its owner, if it is another's and where the configuration says."""
+        """Return a peer's lock and the address in it, if the configuration has that address."""
         made = self._made
         if made == 0:
             self._owner = None
@@ -211,26 +211,26 @@ class Witness:
                 info = decode(read[0])
             except BadBreadcrumb:
                 return None
-            await self._hang_up()
+            await self._close_client()
             self._owner = made, info
         info = self._owner[1]
         known = self._address_of(info.namenode)
         at = HostPort(info.hostname, info.port)
         if known is None or info.namenode == self._own.namenode or known.service != at:
-            return None  # an old address, where nothing listens, is no silent NameNode
+            return None  # nothing listens at an outdated address, and that proves nothing
         return core.Lock(made, info.namenode), info
 
     async def _ask_owner(self, owner: ActiveNodeInfo) -> core.Answer:
         client = self._client
         if client is not None:
-            answer = await _says(client.status(deadline_seconds=ASK_SECONDS))
+            answer = await _classify_answer(client.status(deadline_seconds=ASK_SECONDS))
             if answer in (core.Answer.SERVES, core.Answer.ANSWERS):
                 return answer
-            # It may be the connection; a living process takes another one.
-            await self._hang_up()
+            # Perhaps only the connection is broken.  A live process accepts a new one.
+            await self._close_client()
         namenode = HostPort(owner.hostname, owner.port)
         controller = HostPort(owner.hostname, owner.zkfc_port)
-        calm = self._state.suspicion.in_vain == 0
+        calm = self._state.suspicion.unanswered == 0
         answers = await asyncio.gather(
             self._ask_anew(namenode, keep=calm), self._ask_controller(controller)
         )
@@ -260,7 +260,7 @@ class Witness:
                 if not kept:
                     await client.close()
 
-        return await _says(ask())
+        return await _classify_answer(ask())
 
     async def _ask_controller(self, address: HostPort) -> core.Answer:
         async def ask() -> None:
@@ -269,25 +269,25 @@ class Witness:
             ) as client:
                 await client.say_anything(deadline_seconds=ASK_SECONDS)
 
-        return await _says(ask())
+        return await _classify_answer(ask())
 
     async def _ask_writer(self) -> WriterSilence | None:
-        """Return what our NameNode reports of the writer, if it reports it soon.
+        """Return our NameNode's report of the writer; None without one within WRITER_SECONDS.
 
-        An answer that lay in a socket while we were stopped reports a silence that may be over.
+        A later answer may have waited in our socket while we were stopped, and be out of date.
         """
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
-            told = await ask_writer_silence(
+            silence = await ask_writer_silence(
                 self._own.service, deadline_seconds=WRITER_SECONDS, connect=self._around.connect
             )
         except ServiceError as failure:
             log.debug("zkfc.witness.untold", reason=str(failure))
             return None
-        return told if loop.time() - began <= WRITER_SECONDS else None
+        return silence if loop.time() - began <= WRITER_SECONDS else None
 
-    async def _hang_up(self) -> None:
+    async def _close_client(self) -> None:
         client, self._client = self._client, None
         if client is not None:
             await client.close()
@@ -300,11 +300,11 @@ ANSWERS: Final = {
     NoAnswer.BROKEN: core.Answer.UNCLEAR,
     NoAnswer.NOT_ASKED: core.Answer.UNCLEAR,
 }
-"""What each end of a call in vain says against the owner of the lock."""
+"""The answer that each kind of failed call counts as."""
 
 
-async def _says(question: Awaitable[ServiceStatus | None]) -> core.Answer:
-    """Return what an attempt to ask shows."""
+async def _classify_answer(question: Awaitable[ServiceStatus | None]) -> core.Answer:
+    """Await the question, and return the owner's answer."""
     try:
         async with asyncio.timeout(ASK_SECONDS):
             status = await question

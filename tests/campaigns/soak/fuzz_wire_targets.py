@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 from datanode.transfers.write_plan import write_plan
 from ha.daemon.http.proof_cookie import ProofCookies
 from ha.elector.model import Term
-from ha.elector.term import TermRecord, encode_term, term_of
+from ha.elector.term import TermRecord, decode_term, encode_term
 from ha.elector.zookeeper.breadcrumb import ActiveNodeInfo
 from ha.elector.zookeeper.breadcrumb import decode as decode_breadcrumb
 from ha.elector.zookeeper.breadcrumb import encode as encode_breadcrumb
@@ -89,7 +89,7 @@ def _notices() -> list[bytes]:
 
 
 def _term(data: bytes) -> None:
-    term_of(7, data)
+    decode_term(7, data)
     decode_ticket(data)
 
 

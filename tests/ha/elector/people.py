@@ -77,14 +77,14 @@ class Person:
     async def serve_as_standby(self) -> None:
         self.told.append("standby")
 
-    def stepped(self, event: Event, before: ElectorState, after: ElectorState) -> None:
+    def observe_step(self, event: Event, before: ElectorState, after: ElectorState) -> None:
         if before.role is not after.role and after.role is Role.NEUTRAL:
             self.told.append("neutral")
 
     def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
         self.told.append(f"failed: {reason}")
 
-    def gave_up(self, reason: str) -> None:
+    def abort(self, reason: str) -> None:
         self.told.append(f"gave up: {reason}")
 
 

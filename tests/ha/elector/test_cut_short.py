@@ -51,7 +51,7 @@ class Candidate:
     async def serve_as_standby(self) -> None:
         await asyncio.sleep(0)
 
-    def stepped(self, event: Event, before: ElectorState, after: ElectorState) -> None:
+    def observe_step(self, event: Event, before: ElectorState, after: ElectorState) -> None:
         if after.role is Role.ACTIVE:
             self.active.set()
 
@@ -59,7 +59,7 @@ class Candidate:
         assert "planted" in reason
         self.join()
 
-    def gave_up(self, reason: str) -> None:
+    def abort(self, reason: str) -> None:
         raise AssertionError(reason)
 
 
@@ -73,7 +73,7 @@ async def one_election(settings: ZooKeeperSettings) -> None:
         candidate.join()
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         elector.quit(keep_breadcrumb=False, ended="a test")
-        tasks.append(asyncio.create_task(elector.settled()))
+        tasks.append(asyncio.create_task(elector.wait_idle()))
         await asyncio.wait([running, tasks[-1]], return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task in tasks:
@@ -109,7 +109,7 @@ async def test_an_election_that_is_cut_short_leaves_nothing(
             lambda: one_election(settings),
             fault,
             evicts="elector",
-            fails=("_answer_of", "LockKeeper", "TermKeeper", "_after"),
+            fails=("_run_request", "LockKeeper", "TermKeeper", "_run_after"),
             typed=(ConnectionResetError,),
             kept=KEPT,
         )

@@ -63,7 +63,7 @@ def _of_the_present_attempt(state: ElectorState, event: Any) -> Step:  # noqa: A
     return _TAKEOVER_NEWS(state, replace(event, **named))
 
 
-_LOCK_NEWS, _TAKEOVER_NEWS = core._lock_news, core._takeover_news
+_LOCK_NEWS, _TAKEOVER_NEWS = core._handle_lock, core._handle_takeover
 HAS_LOCK = "is in the election and has the lock"
 OWN_LOCK = "begins with our session's own lock"
 NAME = "our name is written when"
@@ -72,44 +72,47 @@ IN_ATTEMPT = "promoted in the attempt that has the lock"
 
 BUGS: dict[str, Bug] = {
     "active, and nobody knows whose the lock is": (
-        core, "_neutral", lambda state: Step(state), ACTIVE, SessionSuspended(S), HAS_LOCK),
+        core, "_enter_neutral", lambda state: Step(state), ACTIVE, SessionSuspended(S), HAS_LOCK),
     "taking over, and the lock is gone": (
-        core, "_retake", lambda state: Step(replace(state, holding=False)), READING, LockGone(S),
-        HAS_LOCK),
+        core, "_create_anew", lambda state: Step(replace(state, holding=False)),
+        READING, LockGone(S), HAS_LOCK),
     "taking over, and out of the election": (
-        core, "_own_lock", lambda state: Step(replace(TAKING, stage=Stage.READING, wanted=False)),
+        core, "_handle_own_lock",
+        lambda state: Step(replace(TAKING, stage=Stage.READING, wanted=False)),
         STANDBY, LockSeen(S, ours=True), HAS_LOCK),
     "taking over, and waiting for nothing": (
         takeover, "_write", lambda state: Step(replace(state, stage=Stage.NONE)),
         FENCING, OldActiveFenced(A), "waits for one answer"),
     "a promotion that outlives its lock": (
-        core, "_retake",
+        core, "_create_anew",
         lambda state: Step(replace(state, role=Role.NEUTRAL, holding=False)),
         ACTIVE, LockGone(S), "counts under the lock"),
     "another's lock is taken for ours": (
-        core, "_others", lambda state: core._own_lock(state), STANDBY, LockSeen(S, ours=False),
-        OWN_LOCK),
+        core, "_stand_by", lambda state: core._handle_own_lock(state),
+        STANDBY, LockSeen(S, ours=False), OWN_LOCK),
     "a lock that is there is taken for ours": (
-        core, "_look", lambda state: core._own_lock(state), CREATING, LockTaken(S), OWN_LOCK),
+        core, "_look_at_lock", lambda state: core._handle_own_lock(state),
+        CREATING, LockTaken(S), OWN_LOCK),
     "the lock of another session is taken for ours": (
-        core, "_lock_news", _of_the_present_session, CREATING, LockCreated(OLD), OWN_LOCK),
+        core, "_handle_lock", _of_the_present_session, CREATING, LockCreated(OLD), OWN_LOCK),
     "written without the fence's answer": (
-        takeover, "_read", lambda state, _found: takeover._write(state), READING,
+        takeover, "_after_read", lambda state, _found: takeover._write(state), READING,
         BreadcrumbRead(S, A, FOREIGN), NAME),
     "written on the fence's answer to another attempt": (
-        core, "_takeover_news", _of_the_present_attempt, FENCING, OldActiveFenced(STALE), NAME),
+        core, "_handle_takeover", _of_the_present_attempt, FENCING, OldActiveFenced(STALE), NAME),
     "written on what another session has read": (
-        core, "_takeover_news", _of_the_present_attempt, READING, BreadcrumbRead(OLD, A, None),
+        core, "_handle_takeover", _of_the_present_attempt, READING, BreadcrumbRead(OLD, A, None),
         NAME),
     "promoted without the fence's answer": (
-        takeover, "_read", _promoted_at_once, READING, BreadcrumbRead(S, A, FOREIGN), WRITTEN),
+        takeover, "_after_read", _promoted_at_once,
+        READING, BreadcrumbRead(S, A, FOREIGN), WRITTEN),
     "promoted without our name": (
         takeover, "_write", _promoted_at_once, FENCING, OldActiveFenced(A), WRITTEN),
     "promoted on what another session has written": (
-        core, "_takeover_news", _of_the_present_attempt, WRITING, BreadcrumbWritten(OLD, A, 8),
+        core, "_handle_takeover", _of_the_present_attempt, WRITING, BreadcrumbWritten(OLD, A, 8),
         WRITTEN),
     "active by a promotion of another attempt": (
-        core, "_takeover_news", _of_the_present_attempt, PROMOTING, Promoted(STALE), IN_ATTEMPT),
+        core, "_handle_takeover", _of_the_present_attempt, PROMOTING, Promoted(STALE), IN_ATTEMPT),
     "active again by a reconnect": (
         core, "_handle_opened",
         lambda state: Step(replace(state, role=Role.ACTIVE, link=Link.CONNECTED)), SUSPENDED,

@@ -214,7 +214,7 @@ async def test_8_13_16_java_clears_what_we_have_formatted(
         _join(ours)
         await ours.is_(Role.ACTIVE)
         ours.elector.quit(keep_breadcrumb=True)
-        await ours.elector.settled()
+        await ours.elector.wait_idle()
         await asyncio.to_thread(java.elector.clearParentZNode)
         async with connected(ours.settings, deadline_seconds=WAIT_SECONDS) as session:
             assert await session.look(ours.settings.scope) == Done(None)

@@ -254,7 +254,7 @@ async def test_the_last_contact_outlives_its_session() -> None:
     assert keeper.last_contact == 5.0
     server.lines[1].last_contact = 6.0
     assert keeper.last_contact == 6.0
-    await keeper.settled()
+    await keeper.wait_idle()
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ async def test_a_lock_is_given_up_before_the_session_ends_and_told_where_that_is
     )  # fmt: skip
     for action in (actions.OpenSession(S1), actions.ReleaseLock(S1), actions.CloseSession(S1)):
         keeper.perform(action)
-    await keeper.settled()
+    await keeper.wait_idle()
     assert server.asked == ["look", "look", *([asked] if asked else []), "close"]
     assert told == (["released"] if released else [])
 
@@ -335,8 +335,8 @@ async def test_a_killed_controllers_session_is_gone_on_with_once() -> None:
     assert [*inherits, keeper.inherits] == [True, False]
     keeper.perform(actions.CloseSession(S1))
     keeper.perform(actions.OpenSession(S2))
-    await keeper.settled()
-    await keeper.let_go()
+    await keeper.wait_idle()
+    await keeper.close_inherited()
     assert server.tickets == [TICKET, None]
     assert server.asked == ["close"]
 
@@ -344,8 +344,8 @@ async def test_a_killed_controllers_session_is_gone_on_with_once() -> None:
 async def test_a_killed_controllers_session_that_nobody_goes_on_with_is_ended_once() -> None:
     server = Server()
     keeper = KazooKeeper(SETTINGS, lambda _: None, ticket=TICKET, open_session=server.open_session)
-    await keeper.let_go()
-    await keeper.let_go()
+    await keeper.close_inherited()
+    await keeper.close_inherited()
     assert server.asked == ["close"]
     keeper.perform(actions.OpenSession(S1))
     assert server.tickets == [TICKET, None]
@@ -354,7 +354,7 @@ async def test_a_killed_controllers_session_that_nobody_goes_on_with_is_ended_on
 def test_a_killed_controllers_session_is_ended_though_no_server_has_taken_us() -> None:
     server = Server(states=())
     keeper = KazooKeeper(SETTINGS, lambda _: None, ticket=TICKET, open_session=server.open_session)
-    on_virtual_time(keeper.let_go())
+    on_virtual_time(keeper.close_inherited())
     assert server.asked == ["close"]
 
 
@@ -375,6 +375,6 @@ async def test_a_ticket_is_forgotten_when_no_session_is_left(
     keeper.perform(actions.CloseSession(S1))
     if another:
         keeper.perform(actions.OpenSession(S2))
-    await keeper.settled()
+    await keeper.wait_idle()
     assert TICKET in kept
     assert (kept[-1] is None) is forgotten

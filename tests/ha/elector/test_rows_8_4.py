@@ -104,7 +104,7 @@ async def test_row_8_4_handle_session_expiration(zookeeper: ZooKeeper) -> None:
         assert e0.told[0] == e0.told[-1] == "active"
         assert "neutral" in e0.told
         e0.elector.quit(keep_breadcrumb=False)
-        await e0.elector.settled()
+        await e0.elector.wait_idle()
         await _quiet(e0)
         assert await _look(settings, settings.lock) is None
 
@@ -119,7 +119,7 @@ async def test_row_8_4_handle_session_expiration_of_standby(zookeeper: ZooKeeper
         assert "neutral" in e1.told
         for one in (e1, e0):
             one.elector.quit(keep_breadcrumb=False)
-            await one.elector.settled()
+            await one.elector.wait_idle()
         await _quiet(e0, e1)
         assert "active" not in e1.told
         assert await _look(settings, settings.lock) is None
@@ -135,7 +135,7 @@ async def test_row_8_4_dont_join_election_on_disconnect_and_reconnect(tmp_path: 
         async with people(settings, "never", "left") as (never, left):
             await seated(left)
             left.elector.quit(keep_breadcrumb=False)
-            await left.elector.settled()
+            await left.elector.wait_idle()
             await asyncio.to_thread(server.process.kill)
             await asyncio.to_thread(restart_zookeeper, supervisor, server)
             await _quiet(never, left)
@@ -230,7 +230,7 @@ async def test_8_13_11_a_breadcrumb_that_changed_hands_is_not_deleted(
         async with connected(settings, deadline_seconds=WAIT_SECONDS) as session:
             assert await session.write(settings.breadcrumb, b"other", version=0) == Done(1)
             a.elector.quit(keep_breadcrumb=False)
-            await a.elector.settled()
+            await a.elector.wait_idle()
             found = await session.read(settings.breadcrumb)
             assert isinstance(found, Done)
             assert found.value[0] == b"other"
@@ -246,7 +246,7 @@ async def test_8_13_11_a_breadcrumb_whose_deletion_is_lost_only_costs_a_fence(
         session = _session(a)
         session._client.over = True  # neither the deletion nor the release arrives
         a.elector.quit(keep_breadcrumb=False)
-        await a.elector.settled()
+        await a.elector.wait_idle()
         assert a.role is Role.INIT
         await b.is_(Role.ACTIVE)
         assert b.told == ["standby", "fence a", "active"]

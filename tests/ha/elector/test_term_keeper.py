@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from ha.elector.model import SessionNumber, Term
-from ha.elector.term import TermRecord, encode_term, term_of
+from ha.elector.term import TermRecord, decode_term, encode_term
 from ha.elector.term_keeper import TermKeeper
 from ha.elector.zookeeper.client import Session
 from ha.elector.zookeeper.credentials import AclEntry, parse_acl
@@ -66,7 +66,7 @@ class Znodes:
 
 async def settle(keeper: TermKeeper, znodes: Znodes, content: bytes) -> None:
     before = asyncio.all_tasks()
-    keeper.settled(S, cast(Session, znodes), content)
+    keeper.record_settled(S, cast(Session, znodes), content)
     await asyncio.gather(*(asyncio.all_tasks() - before))
 
 
@@ -77,10 +77,10 @@ async def test_the_record_is_bound_to_the_write_of_the_breadcrumb(there_already:
         znodes.put(SETTINGS.term, encode_term(TermRecord(7, Term.ENDED)))
     written = znodes.put(SETTINGS.breadcrumb, b"nn1")
     await settle(keeper, znodes, b"nn1")
-    assert term_of(written, znodes.recorded()) is Term.SETTLED
-    assert term_of(written + 1, znodes.recorded()) is Term.UNKNOWN
-    keeper.ended(S, cast(Session, znodes), "nn1 has ended")
-    assert term_of(written, znodes.recorded()) is Term.ENDED
+    assert decode_term(written, znodes.recorded()) is Term.SETTLED
+    assert decode_term(written + 1, znodes.recorded()) is Term.UNKNOWN
+    keeper.record_ended(S, cast(Session, znodes), "nn1 has ended")
+    assert decode_term(written, znodes.recorded()) is Term.ENDED
 
 
 @pytest.mark.parametrize("found", [b"nn2", None], ids=["another's", "gone"])
@@ -98,7 +98,7 @@ async def test_a_breadcrumb_that_changed_between_promotion_and_settling_is_not_o
         znodes.put(SETTINGS.breadcrumb, found)
     await settle(keeper, znodes, b"nn1")
     assert znodes.recorded() == before
-    keeper.ended(S, cast(Session, znodes), "nn1 has ended")
+    keeper.record_ended(S, cast(Session, znodes), "nn1 has ended")
     assert znodes.recorded() == before
 
 
@@ -106,8 +106,8 @@ async def test_the_end_in_another_session_records_nothing() -> None:
     znodes, keeper = Znodes(), TermKeeper(SETTINGS)
     written = znodes.put(SETTINGS.breadcrumb, b"nn1")
     await settle(keeper, znodes, b"nn1")
-    keeper.ended(SessionNumber(S + 1), cast(Session, znodes), "nn1 has ended")
-    assert term_of(written, znodes.recorded()) is Term.SETTLED
+    keeper.record_ended(SessionNumber(S + 1), cast(Session, znodes), "nn1 has ended")
+    assert decode_term(written, znodes.recorded()) is Term.SETTLED
 
 
 @pytest.mark.parametrize(
@@ -148,4 +148,4 @@ async def test_who_could_have_written_a_breadcrumb_must_be_known_to_believe_it(
     ],
 )
 def test_a_record_speaks_of_its_breadcrumb_alone(data: Any, term: Term) -> None:  # noqa: ANN401
-    assert term_of(5, data) is term
+    assert decode_term(5, data) is term

@@ -33,7 +33,7 @@ class Door:
     def perform(self, action: Action) -> None:
         self.asked.append(action)
 
-    async def settled(self) -> None:
+    async def wait_idle(self) -> None:
         await self.may_settle.wait()
 
 
@@ -60,12 +60,14 @@ class SlowToStandBy:
         await self.may_stand_by.wait()
         self.done.append("standby")
 
-    def stepped(self, event: events.Event, before: ElectorState, after: ElectorState) -> None: ...
+    def observe_step(
+        self, event: events.Event, before: ElectorState, after: ElectorState
+    ) -> None: ...
 
     def takeover_failed(self, attempt: AttemptNumber, reason: str) -> None:
         self.done.append(f"failed: {reason}")
 
-    def gave_up(self, reason: str) -> None:
+    def abort(self, reason: str) -> None:
         self.done.append(f"gave up: {reason}")
 
 
@@ -93,7 +95,7 @@ async def test_a_demotion_does_not_overtake_a_promotion_behind_a_takeover_that_w
         elector.post(events.LockSeen(S, ours=True, made=lock_was))
         await until(lambda: elector.state.role is Role.TAKING_OVER, "the takeover")
         elector.post(events.BreadcrumbRead(S, elector.state.attempt, crumb))
-        await elector.settled()
+        await elector.wait_idle()
         if lock_was == 1:
             elector.post(events.LockGone(S))
             await until(lambda: elector.state.role is not Role.TAKING_OVER, "it is called off")
@@ -146,7 +148,7 @@ async def test_a_fencing_that_ends_badly_is_told_and_nobody_is_promoted(
     with captured("elector.takeover.") as lines:
         running = await _taking_over(elector)
         await until(lambda: namenode.done, "told")
-        await elector.settled()
+        await elector.wait_idle()
     assert namenode.done == [told]
     crashed = ["elector.takeover.crashed"] * isinstance(trouble, ZeroDivisionError)
     assert [line["event"] for line in lines if line["log_level"] == "error"] == crashed
@@ -166,7 +168,7 @@ async def test_who_is_cancelled_gives_up_the_lock_and_keeps_the_breadcrumb() -> 
     await until(lambda: elector.state.role is Role.ACTIVE, "the promotion")
     assert elector.active_by(elector.state.attempt)
     assert not elector.active_by(AttemptNumber(elector.state.attempt - 1))
-    elector.stand_by_again()
+    elector.repeat_standby()
     await namenode.standing_by.wait()
     door.asked.clear()
     door.may_settle.clear()

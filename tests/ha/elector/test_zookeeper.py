@@ -59,7 +59,7 @@ async def test_after_quitting_there_is_no_lock_and_nobody_returns(zookeeper: Zoo
     async with people(settings, "a") as (a,):
         await seated(a)
         a.elector.quit(keep_breadcrumb=False)
-        await a.elector.settled()
+        await a.elector.wait_idle()
         assert a.role is Role.INIT
         async with connected(settings, deadline_seconds=5.0) as session:
             assert await session.look(settings.lock) == Done(None)
@@ -78,7 +78,7 @@ async def test_who_leaves_deletes_no_lock_but_its_own(zookeeper: ZooKeeper) -> N
         assert isinstance(await other.create(settings.lock, b"b", ephemeral=True), Done)
         keeper.perform(ReleaseLock(one))
         keeper.perform(CloseSession(one))
-        await keeper.settled()
+        await keeper.wait_idle()
         assert await znodes.content_of(other, settings.lock) == b"b"
 
 

@@ -66,7 +66,7 @@ async def test_a_lock_that_is_cut_short_goes_with_its_session(zookeeper: ZooKeep
     async def life() -> None:
         async with connected(settings, deadline_seconds=30.0) as session:
             assert isinstance(await keeper.create(session, b"1"), Done)
-            assert isinstance(await keeper.give_up(session), Done)
+            assert isinstance(await keeper.release(session), Done)
 
     async with connected(settings, deadline_seconds=30.0) as session:
         await ensure_parent(session, settings)

@@ -23,14 +23,14 @@ async def test_w20_it_is_told_once_in_each_absence() -> None:
     told: list[int] = []
     absence = Absence(AFTER_SECONDS, lambda: told.append(1))
     for state in (HERE, SUSPENDED, CONNECTING, SUSPENDED):
-        absence.stepped(LookDue(), state, state)
-    assert "failover is off" in absence.told()
+        absence.observe_step(LookDue(), state, state)
+    assert "failover is off" in absence.describe()
     await until(lambda: told, "told")
     await asyncio.sleep(2 * AFTER_SECONDS)
     assert told == [1]
-    absence.stepped(LookDue(), HERE, HERE)
-    assert absence.told() == ""
-    absence.stepped(LookDue(), SUSPENDED, SUSPENDED)
+    absence.observe_step(LookDue(), HERE, HERE)
+    assert absence.describe() == ""
+    absence.observe_step(LookDue(), SUSPENDED, SUSPENDED)
     await until(lambda: told == [1, 1], "told again")
 
 
@@ -39,11 +39,11 @@ async def test_w20_whoever_is_back_in_time_or_out_of_the_election_is_left_alone(
     told: list[int] = []
     for end in (HERE, OUT):
         absence = Absence(AFTER_SECONDS, lambda: told.append(1))
-        absence.stepped(LookDue(), SUSPENDED, SUSPENDED)
-        absence.stepped(LookDue(), end, end)
-        assert absence.told() == ""
+        absence.observe_step(LookDue(), SUSPENDED, SUSPENDED)
+        absence.observe_step(LookDue(), end, end)
+        assert absence.describe() == ""
     stopped = Absence(AFTER_SECONDS, lambda: told.append(1))
-    stopped.stepped(LookDue(), SUSPENDED, SUSPENDED)
+    stopped.observe_step(LookDue(), SUSPENDED, SUSPENDED)
     stopped.stop()
     await asyncio.sleep(3 * AFTER_SECONDS)
     assert told == []
@@ -53,7 +53,7 @@ async def test_w20_whoever_is_back_in_time_or_out_of_the_election_is_left_alone(
 async def test_w20_by_default_it_may_last_for_ever() -> None:
     told: list[int] = []
     absence = Absence(0.0, lambda: told.append(1))
-    absence.stepped(LookDue(), SUSPENDED, SUSPENDED)
+    absence.observe_step(LookDue(), SUSPENDED, SUSPENDED)
     await asyncio.sleep(AFTER_SECONDS)
     assert told == []
-    assert absence.told().endswith("for as long as it takes")
+    assert absence.describe().endswith("for as long as it takes")

@@ -230,10 +230,10 @@ async def test_failures_are_recorded_without_their_secrets_and_do_not_flood(alon
 async def test_a_failure_that_repeats_itself_does_not_drive_the_others_out() -> None:
     history = History.__new__(History)
     history._failures_in_a_row, history._last_failure = 0, ""
-    again = [not history._superfluous(an_attempt(succeeded=False, text="x")) for _ in range(16)]
+    again = [not history._is_repetition(an_attempt(succeeded=False, text="x")) for _ in range(16)]
     assert [number for number, kept in enumerate(again, 1) if kept] == [1, 2, 4, 8, 16]
-    assert not history._superfluous(an_attempt(succeeded=False, text="y"))
-    assert not history._superfluous(an_attempt())
+    assert not history._is_repetition(an_attempt(succeeded=False, text="y"))
+    assert not history._is_repetition(an_attempt())
 
 
 def test_the_oldest_that_waits_too_long_is_lost_and_named() -> None:

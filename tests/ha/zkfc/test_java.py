@@ -42,7 +42,7 @@ async def test_java_hands_over_and_cedes_by_our_controllers(here: World, peer: J
     await asyncio.to_thread(client.cedeActive, -1)
     await here.standby(second)
     second.namenode.healthy = False
-    await until(lambda: second.zkfc.trouble(), "unhealthy")
+    await until(lambda: second.zkfc.failover_obstacle(), "unhealthy")
     with pytest.raises(Py4JJavaError) as caught:
         await asyncio.to_thread(client.gracefulFailover)
     kind, text = java_fault(caught.value)

@@ -40,7 +40,7 @@ class Scene:
         self.watched: list[ProcessIdentity] = []
         self.left: list[ProcessIdentity] = []
         around = Surroundings(watch=self.watch)
-        self.namenode = NameNodeProcess(around, left=self.leave)
+        self.namenode = NameNodeProcess(around, on_term_end=self.leave)
 
     def watch(self, process: ProcessIdentity) -> Process | None:
         self.watched.append(process)
@@ -51,43 +51,47 @@ class Scene:
         self.left.append(process)
 
     def step(self, after: ElectorState) -> None:
-        self.namenode.stepped(LockGone(SessionNumber(1)), ACTIVE, after)
+        self.namenode.observe_step(LockGone(SessionNumber(1)), ACTIVE, after)
 
 
 def test_a_process_is_watched_once_and_handed_on_when_its_term_is_over() -> None:
     scene = Scene()
     for _ in range(2):
-        scene.namenode.serves(ONE)
+        scene.namenode.watch(ONE)
         scene.step(ACTIVE)
     assert (scene.watched, scene.left, scene.namenode.watching) == ([ONE], [], True)
-    assert scene.namenode.ended() == ""
+    assert scene.namenode.describe_end() == ""
     scene.process.is_over = True
-    assert scene.namenode.ended().startswith("pid 7, started at tick 70, seen ended 20")
+    assert scene.namenode.describe_end().startswith("pid 7, started at tick 70, seen ended 20")
     for _ in range(2):
         scene.step(STANDBY)
-    assert (scene.left, scene.namenode.watching, scene.namenode.ended()) == ([ONE], False, "")
-    scene.namenode.serves(OTHER)
+    assert (scene.left, scene.namenode.watching, scene.namenode.describe_end()) == (
+        [ONE],
+        False,
+        "",
+    )
+    scene.namenode.watch(OTHER)
     assert scene.watched == [ONE, OTHER], "the next term's"
 
 
 def test_of_two_that_say_so_in_one_term_none_is_watched_any_more() -> None:
     for second in (OTHER, None):
         scene = Scene()
-        scene.namenode.serves(None)
-        scene.namenode.serves(ONE)
-        scene.namenode.serves(second)
+        scene.namenode.watch(None)
+        scene.namenode.watch(ONE)
+        scene.namenode.watch(second)
         assert (scene.left, scene.namenode.watching) == ([ONE], False)
-        scene.namenode.serves(ONE)
+        scene.namenode.watch(ONE)
         assert scene.watched == [ONE], "nothing is known for the rest of the term"
         scene.step(STANDBY)
-        scene.namenode.serves(OTHER)
+        scene.namenode.watch(OTHER)
         assert scene.namenode.watching
 
 
 def test_a_process_on_another_machine_is_neither_watched_nor_handed_on() -> None:
     scene = Scene(here=False)
-    scene.namenode.serves(ONE)
+    scene.namenode.watch(ONE)
     scene.process.is_over = True
-    assert (scene.namenode.watching, scene.namenode.ended()) == (False, "")
+    assert (scene.namenode.watching, scene.namenode.describe_end()) == (False, "")
     scene.step(STANDBY)
     assert scene.left == []

@@ -50,7 +50,9 @@ async def test_w22_a_second_controller_waits_and_takes_its_place_when_the_first_
         node = here.nodes[0]
         asked = len(node.namenode.seen)
         await until(lambda: "another zkfc of nn1" in second.candidacy.out_because, "it stands back")
-        assert f"on {socket.gethostname()}, at {HOST}:{node.zkfc_port}" in (second.trouble() or "")
+        assert f"on {socket.gethostname()}, at {HOST}:{node.zkfc_port}" in (
+            second.failover_obstacle() or ""
+        )
         client = await ZkfcClient.open(HostPort(HOST, second.port), deadline_seconds=5.0)
         try:
             with pytest.raises(ServiceFailed, match="another zkfc of nn1"):

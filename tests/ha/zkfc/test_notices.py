@@ -258,7 +258,7 @@ async def test_w26_the_preferred_of_two_standbys_takes_over(worlds: Worlds) -> N
         low = await here.add("nn2")
         await here.start(low)
         await out(here, low, "nn3 has the higher rank: priority 60")
-        assert low.zkfc.trouble() is None  # nothing is wrong with it
+        assert low.zkfc.failover_obstacle() is None  # nothing is wrong with it
         await one.namenode.die()
         await here.active(three)
         assert low.namenode.active_transitions == 0

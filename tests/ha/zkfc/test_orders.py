@@ -41,7 +41,7 @@ class Door:
 
     def perform(self, action: Action) -> None: ...
 
-    async def settled(self) -> None: ...
+    async def wait_idle(self) -> None: ...
 
 
 def address(name: str, port: int) -> NameNodeAddress:
@@ -112,7 +112,7 @@ class Halfway:
     def state(self) -> ElectorState:
         return self._states.pop(0) if len(self._states) > 1 else self._states[0]
 
-    async def settled(self) -> None: ...
+    async def wait_idle(self) -> None: ...
 
 
 @pytest.mark.parametrize("attempt", [3, 4])

@@ -13,7 +13,7 @@ import pytest
 from fencing.model import JournalEpochMethod, MethodSpec, ShellMethod
 from ha.daemon.identity import machine, started_ticks
 from ha.elector.model import Term
-from ha.elector.term import TermRecord, encode_term, term_of
+from ha.elector.term import TermRecord, decode_term, encode_term
 from ha.elector.zookeeper.znodes import connected
 from ha.service.model import ProcessIdentity
 from ha.zkfc.settings.settings import FencingPlan
@@ -61,13 +61,13 @@ def test_we_vouch_for_little_longer_than_winning_an_epoch_takes() -> None:
 
 def test_a_record_speaks_of_one_write_of_the_breadcrumb_only() -> None:
     data = encode_term(TermRecord(7, Term.ENDED, "pid 1"))
-    assert term_of(7, data) is Term.ENDED
-    assert term_of(8, data) is Term.UNKNOWN
+    assert decode_term(7, data) is Term.ENDED
+    assert decode_term(8, data) is Term.UNKNOWN
     # What raises here would leave the lock with an attempt that never goes on.
     dead = b'{"breadcrumb": 7, "term": "dead"}'
     doubted = b'{"breadcrumb": 7, "term": "doubted"}'  # that is never recorded
     for bad in (None, doubted, b"", b"{}", b"[1]", b"\xff", dead, b"[" * 100_000):
-        assert term_of(7, bad) is Term.UNKNOWN
+        assert decode_term(7, bad) is Term.UNKNOWN
 
 
 def a_process() -> subprocess.Popen[bytes]:
@@ -84,27 +84,27 @@ def test_only_the_very_process_on_this_very_machine_is_seen_to_end() -> None:
     with a_process() as process:
         watched, elsewhere, other = NameNodeProcess(), NameNodeProcess(), NameNodeProcess()
         known = identity(process)
-        watched.serves(known)
-        elsewhere.serves(replace(known, machine="another"))
-        other.serves(replace(known, started_ticks=known.started_ticks - 1))
-        assert watched.ended() == ""
+        watched.watch(known)
+        elsewhere.watch(replace(known, machine="another"))
+        other.watch(replace(known, started_ticks=known.started_ticks - 1))
+        assert watched.describe_end() == ""
         process.kill()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        assert f"pid {known.pid}" in watched.ended()  # a zombie has ended
-        assert elsewhere.ended() == other.ended() == ""
+        assert f"pid {known.pid}" in watched.describe_end()  # a zombie has ended
+        assert elsewhere.describe_end() == other.describe_end() == ""
         watched.forget()
-        assert watched.ended() == ""
+        assert watched.describe_end() == ""
 
 
 def test_two_processes_that_served_in_one_term_prove_nothing() -> None:
     with a_process() as one, a_process() as two:
         watched = NameNodeProcess()
-        watched.serves(identity(one))
-        watched.serves(identity(two))
-        watched.serves(identity(one))
+        watched.watch(identity(one))
+        watched.watch(identity(two))
+        watched.watch(identity(one))
         one.kill()
         two.kill()
-        assert watched.ended() == ""
+        assert watched.describe_end() == ""
 
 
 @asynccontextmanager
@@ -133,7 +133,7 @@ async def recorded(made: World, session: object) -> Term:
     crumb = await session.read(made.zookeeper.breadcrumb)  # type: ignore[attr-defined]
     record = await session.read(made.zookeeper.term)  # type: ignore[attr-defined]
     data = record.value[0] if hasattr(record, "value") else None
-    return term_of(crumb.value[1].written_by, data)
+    return decode_term(crumb.value[1].written_by, data)
 
 
 async def taken_over(made: World) -> Node:

@@ -138,7 +138,7 @@ async def test_row_8_1_zookeeper_failure(tmp_path: Path) -> None:
         )
         assert one.namenode.state is ServiceState.ACTIVE
         assert two.namenode.state is ServiceState.STANDBY
-        trouble = one.zkfc.trouble()
+        trouble = one.zkfc.failover_obstacle()
         assert trouble is not None
         assert "ZooKeeper" in trouble
         await asyncio.to_thread(local_services.restart_zookeeper, supervisor, server)

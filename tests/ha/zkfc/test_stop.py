@@ -204,7 +204,9 @@ async def test_w14_a_killed_controller_that_is_back_spares_its_active(
     expire = one.gate.kill()
     await one.stop()
     await here.start(one)
-    await here.until(lambda: one.zkfc._own_stale_lock.spares, "nn1's old lock is recognized")
+    await here.until(
+        lambda: one.zkfc._own_stale_lock.skipped_demotion, "nn1's old lock is recognized"
+    )
     assert one.namenode.state is ServiceState.ACTIVE
     assert "standby by ZKFC" not in one.namenode.seen
     loser = two if winner == "nn1" else one

@@ -12,7 +12,7 @@ from ha.elector.actions import WriteBreadcrumb
 from ha.elector.events import BreadcrumbRead, LockGone, LockSeen
 from ha.elector.model import Role, SessionNumber, Stage, Term
 from ha.elector.state import ElectorState
-from ha.elector.takeover import answer_takeover
+from ha.elector.takeover import advance_takeover
 from ha.elector.zookeeper.credentials import parse_acl
 from ha.elector.zookeeper.errors import TakeoverImpossible
 from ha.notices.model import FencingAttempt
@@ -264,7 +264,7 @@ async def test_a_demotion_is_asked_for_again_while_it_is_wanted(case: str) -> No
 
     async with toy("nn1") as one:
         began = asyncio.get_running_loop().time()
-        told = await Takeover(settings(one.port)).demote_surely(next_turn)
+        told = await Takeover(settings(one.port)).demote_with_retries(next_turn)
         assert len(one.seen) == asked
         waited = asyncio.get_running_loop().time() - began
         assert waited >= sum(DEMOTION_PAUSES_SECONDS[: len(wanted)])
@@ -285,20 +285,20 @@ async def test_a_request_carries_the_number_of_the_lock_that_it_is_asked_under()
     taking_over = ElectorState(session=NOW, role=Role.TAKING_OVER)
     async with toy("nn1") as one:
         demoting, promoting = Takeover(settings(one.port)), Takeover(settings(one.port))
-        demoting.stepped(LockSeen(NOW, ours=True, made=7), taking_over, taking_over)
+        demoting.observe_step(LockSeen(NOW, ours=True, made=7), taking_over, taking_over)
         assert await demoting.demote()
         late = "made under 0x5, and under 0x7"
-        promoting.stepped(LockSeen(NOW, ours=True, made=5), taking_over, taking_over)
+        promoting.observe_step(LockSeen(NOW, ours=True, made=5), taking_over, taking_over)
         with pytest.raises(TakeoverImpossible, match=late):
             await promoting.promote(predecessor_gone_until=0.0)
         of_another_session = LockSeen(LATER, ours=True, made=9)
-        promoting.stepped(of_another_session, taking_over, taking_over)
-        promoting.stepped(LockGone(NOW), taking_over, taking_over)
-        promoting.stepped(LockGone(NOW), taking_over, standby)
-        promoting.stepped(LockGone(NOW), standby, standby)
+        promoting.observe_step(of_another_session, taking_over, taking_over)
+        promoting.observe_step(LockGone(NOW), taking_over, taking_over)
+        promoting.observe_step(LockGone(NOW), taking_over, standby)
+        promoting.observe_step(LockGone(NOW), standby, standby)
         with pytest.raises(TakeoverImpossible, match=late):
             await promoting.promote(predecessor_gone_until=0.0)
-        promoting.stepped(LockGone(NOW), standby, taking_over)  # a new lock, not looked at yet
+        promoting.observe_step(LockGone(NOW), standby, taking_over)  # a new lock, not looked at yet
         await promoting.promote(predecessor_gone_until=0.0)
         assert one.active_transitions == 1
         await Takeover(settings(one.port)).promote(predecessor_gone_until=0.0)
@@ -311,7 +311,7 @@ async def test_a_promotion_takes_the_connection_that_is_open_and_a_demotion_neve
         async with ServiceClient.connected(address, deadline_seconds=30.0) as client:
             asked = settings(free_port())
             probed = replace(asked, own=replace(asked.own, lifeline=asked.own.service))
-            elsewhere = Takeover(probed, watched=lambda: client)
+            elsewhere = Takeover(probed, monitor_client=lambda: client)
             await elsewhere.promote(predecessor_gone_until=0.0)
             assert one.active_transitions == 1
             assert not await elsewhere.demote()
@@ -348,7 +348,7 @@ async def test_a_connection_to_the_port_of_probes_changes_no_role() -> None:
         asked = settings(one.port)
         apart = replace(asked, own=replace(asked.own, lifeline=watched))
         async with ServiceClient.connected(watched, deadline_seconds=30.0) as client:
-            await Takeover(apart, watched=lambda: client).promote(predecessor_gone_until=0.0)
+            await Takeover(apart, monitor_client=lambda: client).promote(predecessor_gone_until=0.0)
         assert (one.active_transitions, probes.active_transitions) == (1, 0)
 
 
@@ -371,6 +371,6 @@ def test_without_a_breadcrumb_one_is_made_and_none_replaced() -> None:
     """Expect no version: one of an earlier term would make the write fail for ever."""
     reading = ElectorState(
         session=NOW, role=Role.TAKING_OVER, stage=Stage.READING, breadcrumb_version=4)  # fmt: skip
-    asked = answer_takeover(reading, BreadcrumbRead(NOW, reading.attempt, None))
+    asked = advance_takeover(reading, BreadcrumbRead(NOW, reading.attempt, None))
     assert asked.actions == (WriteBreadcrumb(NOW, reading.attempt, b"", None),)
     assert asked.state.breadcrumb_version is None

@@ -340,7 +340,7 @@ async def test_8_13_19_a_fence_that_lies_leaves_the_old_active_to_its_own_contro
     await here.until(
         lambda: "did not confirm" in one.zkfc.candidacy.out_because, "nn1's controller tells"
     )
-    trouble = one.zkfc.trouble()
+    trouble = one.zkfc.failover_obstacle()
     assert trouble is not None
     assert "did not confirm that it is standby" in trouble
     one.namenode.fail_to_become_standby = False

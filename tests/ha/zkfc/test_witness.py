@@ -253,4 +253,4 @@ def test_two_answers_count_that_lie_exactly_so_far_apart() -> None:
     state = step(core.State(), SILENT, now=0.0).state
     for now in (0.0, core.LEAST_SECONDS_BETWEEN):
         state = step(state, SAYS, now=now).state
-    assert state.suspicion.told == 2
+    assert state.suspicion.silent_reports == 2

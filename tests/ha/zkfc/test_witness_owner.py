@@ -31,10 +31,14 @@ async def test_whose_lock_it_is_must_be_known(what: str) -> None:
 
         made.read_lock = read_lock  # type: ignore[method-assign] # counted
         with captured("zkfc.witness.crashed") as crashes:
-            witness.stepped(LockSeen(STANDBY.session, ours=False, made=LATER), STANDBY, STANDBY)
+            witness.observe_step(
+                LockSeen(STANDBY.session, ours=False, made=LATER), STANDBY, STANDBY
+            )
             await until(lambda: reads >= 1, "a look at the lock")
             looks, connects = made.looks, len(made.connects)
-            witness.stepped(LockSeen(STANDBY.session, ours=False, made=LATER + 1), STANDBY, STANDBY)
+            witness.observe_step(
+                LockSeen(STANDBY.session, ours=False, made=LATER + 1), STANDBY, STANDBY
+            )
             await until(lambda: reads >= 2, "the next look")
         assert (made.looks, len(made.connects), crashes) == (looks, connects, [])
         assert (made.removed, witness.verdict) == ([], SilenceVerdict.CALM)

@@ -62,7 +62,7 @@ class Scene:
     looks: int = 0
     """How often the owner's NameNode was asked."""
 
-    def barred(self) -> str:
+    def obstacle(self) -> str:
         return self.bar
 
     async def read_lock(self) -> tuple[bytes, ZnodeFacts] | None:
@@ -76,7 +76,7 @@ class Scene:
         self.removed.append(made)
         return self.outcome
 
-    def removing(self, because: str) -> None:
+    def set_removal_reason(self, because: str) -> None:
         self.reasons.append(because)
 
     async def connect(self, host: str, port: int, **named: Any) -> RpcConnection:  # noqa: ANN401
@@ -139,7 +139,7 @@ async def scene(
         address_of=addresses.get,
         around=Surroundings(connect=made.connect),
     )
-    witness.stepped(LockSeen(STANDBY.session, ours=False, made=MADE), STANDBY, STANDBY)
+    witness.observe_step(LockSeen(STANDBY.session, ours=False, made=MADE), STANDBY, STANDBY)
     running = asyncio.create_task(witness.run())
     try:
         yield made, witness
@@ -224,7 +224,7 @@ async def test_a_namenode_of_hadoop_s_bears_no_witness() -> None:
 async def test_the_key_turns_it_off() -> None:
     async with scene(enabled=False) as (made, witness):
         await asyncio.wait_for(witness.run(), 5.0)
-        assert (made.connects, made.removed, witness.told) == ([], [], "")
+        assert (made.connects, made.removed, witness.description) == ([], [], "")
 
 
 async def test_a_lock_that_goes_is_no_more_asked_for() -> None:
@@ -232,7 +232,7 @@ async def test_a_lock_that_goes_is_no_more_asked_for() -> None:
         made.bar = "paused"
         await made.host_dies()
         await until(lambda: witness.verdict is SilenceVerdict.BARRED, "the suspicion")
-        witness.stepped(LockGone(STANDBY.session), STANDBY, STANDBY)
+        witness.observe_step(LockGone(STANDBY.session), STANDBY, STANDBY)
         await until(lambda: witness.verdict is SilenceVerdict.CALM, "the next look")
         assert made.removed == []
 
@@ -241,10 +241,10 @@ async def test_an_address_that_is_not_the_configured_one_is_not_asked() -> None:
     """Skip it, as nothing listens at the old address of a host that has moved."""
     async with scene() as (made, witness):
         made.named_port = free_port()
-        witness.stepped(LockSeen(STANDBY.session, ours=False, made=MADE + 1), STANDBY, STANDBY)
+        witness.observe_step(LockSeen(STANDBY.session, ours=False, made=MADE + 1), STANDBY, STANDBY)
         await until(lambda: made.reads == 1, "a look at the lock")
         made.named_port = 0
-        witness.stepped(LockSeen(STANDBY.session, ours=False, made=MADE), STANDBY, STANDBY)
+        witness.observe_step(LockSeen(STANDBY.session, ours=False, made=MADE), STANDBY, STANDBY)
         await until(lambda: made.looks >= 1, "a look at the next one")
         assert made.connects == [made.owner.port, made.zkfc_port]
         assert (made.asked, made.removed, witness.verdict) == (0, [], SilenceVerdict.CALM)

@@ -58,7 +58,7 @@ def _status(node: Node) -> str:
         zkfc.elector.state,
         zkfc.candidacy,
         zkfc.elector.keeper,
-        off_because=zkfc.absence.told(),
+        off_because=zkfc.absence.describe(),
     )
     return str(page["failover_off_because"])
 
@@ -75,7 +75,7 @@ async def _one_active(made: World) -> Node:
 
     def settled() -> bool:
         states = sorted(node.zkfc.believed for node in made.nodes)
-        told = [node.zkfc.absence.told() for node in made.nodes]
+        told = [node.zkfc.absence.describe() for node in made.nodes]
         return states == [ServiceState.ACTIVE, ServiceState.STANDBY] and not any(told)
 
     await until(settled, made.story(), seconds=WAIT_SECONDS)
@@ -107,7 +107,7 @@ async def test_w20_nothing_moves_however_long_zookeeper_is_away(
         assert all(node.task is not None and not node.task.done() for node in made.nodes)
         for node in made.nodes:
             assert "failover is off" in _status(node)
-            assert "failover is off" in str(node.zkfc.trouble())
+            assert "failover is off" in str(node.zkfc.failover_obstacle())
         await server.back()
         await _one_active(made)
         assert made.fenced() == []

@@ -84,8 +84,8 @@ class Gate:
     def holds_something(self) -> bool:
         return bool(self._held)
 
-    async def settled(self) -> None:
-        await self.inner.settled()
+    async def wait_idle(self) -> None:
+        await self.inner.wait_idle()
 
     def read_lock(self) -> asyncio.Future[Outcome[tuple[bytes, ZnodeFacts]]] | None:
         return self.inner.read_lock()

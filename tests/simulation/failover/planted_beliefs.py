@@ -119,6 +119,6 @@ def old_notices_believed() -> Planting:
     )
 
 
-@bug.replacing("a controller does not learn which lock is its", Controller, "_own_lock_seen", 60)
+@bug.replacing("a controller does not learn which lock is its", Controller, "_record_own_lock", 60)
 def own_lock_unknown(_self: Controller, _made: int) -> None:
     return

@@ -148,7 +148,7 @@ async def failure_is_fenced(self: Takeover, target: Any) -> FencingReport:
     return replace(report, attempts=good)
 
 
-@bug.replacing("silence is taken for standby", Takeover, "_ask_to_stand_by")
+@bug.replacing("silence is taken for standby", Takeover, "_request_standby")
 async def silence_is_standby(really: Any, self: Takeover, *arguments: Any, **named: Any) -> Any:
     refusal = await really(self, *arguments, **named)
     return None if refusal is not None and "no " in refusal.text else refusal
@@ -183,7 +183,7 @@ def death_is_guessed(self: Any) -> str:
     "the takeover in which its successor dies, and the record is a settled one only "
     "until then",
 )
-@bug.replacing("a record of any term counts", term_keeper, "term_of")
+@bug.replacing("a record of any term counts", term_keeper, "decode_term")
 def any_term_counts(really: Any, breadcrumb: int, data: bytes | None) -> Any:
     for guess in range(max(0, breadcrumb - 400), breadcrumb + 1):
         if (found := really(guess, data)) is not Term.UNKNOWN:
@@ -232,7 +232,7 @@ def pause_not_obeyed(really: Any, standing: Any, **named: Any) -> Any:
     _ONE_AFTER_THE_OTHER,
     why="a NameNode does one transition after the other, and a demotion is asked for again",
 )
-@bug.replacing("work of the election overtakes", runner, "_after")
+@bug.replacing("work of the election overtakes", runner, "_run_after")
 async def overtaking_demotion(_previous: Any, work: Any) -> None:
     await work()
 

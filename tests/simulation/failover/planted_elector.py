@@ -27,10 +27,10 @@ bug: Final = Planted(300, beside=UNCHECKED)
 )
 @bug("news of an old session believed")
 def stale_session_believed() -> Planting:
-    really = core._lock_news
+    really = core._handle_lock
     return replacing(
         core,
-        "_lock_news",
+        "_handle_lock",
         lambda state, event: really(state, replace(event, session=state.session)),
     )
 
@@ -39,21 +39,23 @@ def stale_session_believed() -> Planting:
     _ELECTION + "event_table[taken: whose it is must be asked]",
     why="the look at the lock is answered before anybody is fenced, in all but 1 of 100 worlds",
 )
-@bug.replacing("NodeExists taken as won", core, "_lock_news")
+@bug.replacing("NodeExists taken as won", core, "_handle_lock")
 def node_exists_is_won(really: Any, state: ElectorState, event: Any) -> Any:
     if isinstance(event, events.LockTaken):
         event = events.LockCreated(event.session)
     return really(state, event)
 
 
-bug.add("any lock is ours", replacing(core, "_others", lambda state: core._own_lock(state)))
+bug.add(
+    "any lock is ours", replacing(core, "_stand_by", lambda state: core._handle_own_lock(state))
+)
 
 
 @bug.killed_by(
     _ELECTION + "event_table[fenced for an abandoned attempt]",
     why="the work of an abandoned attempt is cancelled, and a session answers in order",
 )
-@bug.replacing("answers of an old attempt believed", core, "_takeover_news")
+@bug.replacing("answers of an old attempt believed", core, "_handle_takeover")
 def stale_attempt_believed(really: Any, state: ElectorState, event: Any) -> Any:
     changed = {"attempt": state.attempt}
     if isinstance(event, events.BreadcrumbRead | events.BreadcrumbWritten):
@@ -61,21 +63,21 @@ def stale_attempt_believed(really: Any, state: ElectorState, event: Any) -> Any:
     return really(state, replace(event, **changed))
 
 
-@bug.replacing("active before the fence is done", Elector, "_tell_application")
+@bug.replacing("active before the fence is done", Elector, "_call_application")
 def fence_not_awaited(really: Any, self: Elector, action: Any) -> None:
     really(self, action)
     if isinstance(action, actions.FenceOldActive):
         self.post(events.OldActiveFenced(action.attempt))
 
 
-@bug.replacing("a breadcrumb that looks alike is ours", takeover, "_read")
+@bug.replacing("a breadcrumb that looks alike is ours", takeover, "_after_read")
 def alike_is_own(really: Any, state: ElectorState, breadcrumb: Any) -> Any:
     if breadcrumb is not None and len(breadcrumb.content) == len(state.data):
         breadcrumb = replace(breadcrumb, content=state.data)
     return really(state, breadcrumb)
 
 
-@bug.replacing("the breadcrumb is only replaced", takeover, "_read")
+@bug.replacing("the breadcrumb is only replaced", takeover, "_after_read")
 def unread_is_none(state: ElectorState, breadcrumb: Any) -> Step:
     version = None if breadcrumb is None else breadcrumb.version
     return takeover._write(replace(state, breadcrumb_version=version))
@@ -89,7 +91,7 @@ bug.add(
 
 @bug("our name before the fence")
 def writes_before_fencing() -> Planting:
-    read, promote = takeover._read, takeover._promote
+    read, promote = takeover._after_read, takeover._promote
     fences: dict[Any, Any] = {}
 
     def reading(state: ElectorState, breadcrumb: Any) -> Step:
@@ -106,7 +108,7 @@ def writes_before_fencing() -> Planting:
         return Step(replace(state, stage=Stage.FENCING, breadcrumb_version=version), step.actions)
 
     def plant(stack: Any) -> None:
-        replacing(takeover, "_read", reading)(stack)
+        replacing(takeover, "_after_read", reading)(stack)
         replacing(takeover, "_promote", promoting)(stack)
 
     return plant
@@ -130,7 +132,7 @@ def expiry_is_a_reconnect(really: Any, state: ElectorState) -> Any:
     return Step(replace(step.state, serving=state.serving), step.actions)
 
 
-@bug.replacing("losing sight of ZooKeeper demotes", Elector, "_tell_application")
+@bug.replacing("losing sight of ZooKeeper demotes", Elector, "_call_application")
 def neutral_demotes(really: Any, self: Elector, action: Any) -> None:
     really(self, action)
     if isinstance(action, actions.EnterNeutral):
@@ -141,7 +143,7 @@ def neutral_demotes(really: Any, self: Elector, action: Any) -> None:
     _ONE_AFTER_THE_OTHER,
     why="what follows waits for it, and its answers count no more; 1 of 50 worlds shows it",
 )
-@bug.replacing("a takeover is not abandoned", Elector, "_tell_application")
+@bug.replacing("a takeover is not abandoned", Elector, "_call_application")
 def takeover_not_abandoned(really: Any, self: Elector, action: Any) -> None:
     if not isinstance(action, actions.AbandonTakeover):
         really(self, action)
@@ -193,7 +195,7 @@ def never_looks_by_itself(really: Any, state: ElectorState, event: Any) -> Any:
     _ELECTION + "event_table[our own breadcrumb, in doubt: whoever wrote it may spare another]",
     why="the drawn worlds have an open ACL, where nothing can be in doubt",
 )
-@bug.replacing("our name in a doubtful breadcrumb spares everybody", takeover, "_read", 0)
+@bug.replacing("our name in a doubtful breadcrumb spares everybody", takeover, "_after_read", 0)
 def doubted_name_spares(really: Any, state: ElectorState, breadcrumb: Any) -> Any:
     if breadcrumb is not None:
         breadcrumb = replace(breadcrumb, term=Term.UNKNOWN)
@@ -215,7 +217,7 @@ async def nobody_doubts(*_arguments: object, **_named: object) -> dict[str, str]
     _ELECTION + "a_lock_that_was_gone_must_be_taken_over_again",
     why="it takes somebody who deletes the lock by hand; 1 of 80 worlds shows it",
 )
-@bug.replacing("a lock lost for a moment was never lost", core, "_retake")
+@bug.replacing("a lock lost for a moment was never lost", core, "_create_anew")
 def gone_lock_keeps_serving(really: Any, state: ElectorState) -> Any:
     step = really(state)
     return Step(replace(step.state, serving=state.serving), step.actions)

@@ -70,7 +70,9 @@ def wrong_certificate_is_silence() -> Planting:
 
 
 bug.add(
-    "the journal is not asked", replacing(core, "_proven", lambda _settings, _silence: True), 1500
+    "the journal is not asked",
+    replacing(core, "_is_proven", lambda _settings, _silence: True),
+    1500,
 )
 
 
@@ -82,10 +84,10 @@ def any_writer_beats() -> Planting:
     def proven(settings: core.WitnessSettings, told: WriterSilence) -> bool:
         return 2 * told.witnesses > told.nodes and told.silent_seconds > settings.silence_seconds
 
-    return all_of(replacing(silence, "_witness", witness), replacing(core, "_proven", proven))
+    return all_of(replacing(silence, "_witness", witness), replacing(core, "_is_proven", proven))
 
 
-@bug.replacing("lock after lock is removed", core, "_held_back", 1500)
+@bug.replacing("lock after lock is removed", core, "_find_block", 1500)
 def again_and_again(state: core.State, barred: str) -> SilenceVerdict | None:
     return SilenceVerdict.BARRED if barred else None
 
@@ -108,14 +110,16 @@ def flapping_ignored() -> Planting:
 )
 @bug("one look decides", 1500)
 def told_once() -> Planting:
-    return all_of(replacing(core, "SILENT_REPORTS_NEEDED", 1), replacing(core, "ASKED_IN_VAIN", 1))
+    return all_of(
+        replacing(core, "SILENT_REPORTS_NEEDED", 1), replacing(core, "UNANSWERED_NEEDED", 1)
+    )
 
 
 @bug.killed_by(
     "tests/ha/elector/test_lock_keeper.py::test_a_lock_that_is_made_anew_in_the_last_moment_stands",
     why="it takes another lock between a look and what follows it at once",
 )
-@bug.replacing("a lock goes by its version", LockKeeper, "_exactly", 1500)
+@bug.replacing("a lock goes by its version", LockKeeper, "_deletion_of", 1500)
 def any_lock_at_its_version(self: LockKeeper, lock: Any, count: object) -> tuple[Delete]:
     return (Delete(self._lock, lock.version),)
 

@@ -13,7 +13,7 @@ from ha.rpc.protocol import Catalogue
 from ha.service.ha_service import ha_service_protocol
 from ha.service.journal_witness import journal_witness_protocol
 from ha.zkfc.process.controller import ElectionImpossible
-from ha.zkfc.process.kept_session import let_go_in_time
+from ha.zkfc.process.kept_session import close_inherited
 from ha.zkfc.surroundings.positions import Position
 from tests.simulation.engine.clock import Process, VirtualLoop
 from tests.simulation.engine.faults import Faults
@@ -183,7 +183,7 @@ class World:
         self.cluster.controllers[name] = controller
         contact = asyncio.Event()
         contact.set()
-        life.process.spawn(let_go_in_time(controller, contact))
+        life.process.spawn(close_inherited(controller, contact))
         try:
             await controller.run()
         except ElectionImpossible as failure:

@@ -60,7 +60,7 @@ def _fences_nobody() -> Planting:
         del self
         return f"{target} was left alone", Proof.KILLED
 
-    return replacing(Takeover, "_fence_one", pretend)
+    return replacing(Takeover, "_fence_target", pretend)
 
 
 def _forgets_promises() -> Planting:
