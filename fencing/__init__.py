@@ -1,1 +1,1 @@
-"""Fencing: making sure that a NameNode which may still believe itself active can do no harm."""
+"""Fences a former active NameNode by the configured methods."""

@@ -13,13 +13,13 @@ from fencing.model import Target
 from ha.conf.secrets import is_secret, redact
 
 MAX_VALUE_CHARACTERS = 16 * 1024
-"""Linux starts no program with a variable of 128 KiB; a character takes up to four bytes."""
+"""Linux refuses a variable of 128 KiB; a character takes up to 4 bytes."""
 
 INHERITED: Final = frozenset(
     {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "JAVA_HOME",
      "HADOOP_HOME", "HADOOP_CONF_DIR"}
 )  # fmt: skip
-"""All that a command gets of our own environment, and the variables of the locale."""
+"""The variables that a command inherits from us, in addition to those of the locale."""
 DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -27,17 +27,17 @@ _STEERING: Final = re.compile(
     r"(BASH|LD_|LC_|PYTHON|PERL|RUBY|target_).*"
     r"|ENV|IFS|SHELLOPTS|PS[0-4]|CDPATH|GLOBIGNORE|PROMPT_COMMAND|POSIXLY_CORRECT|NODE_OPTIONS"
 )
-"""Variables that change what bash, or a program that it starts, does."""
+"""Variables that change the behaviour of bash or of a program that it starts."""
 
 
 def command_environment(
     inherited: Mapping[str, str], configuration: Mapping[str, str], target: Target
 ) -> dict[str, str]:
-    """Return a command's environment: few of our variables, every key, and ``target_*``.
+    """Return a command's environment: some of our variables, the configuration, and ``target_*``.
 
-    ``configuration`` is the target's own view, its suffixed keys under their generic names.  In the
-    names ``.`` and ``-`` become ``_``.  Left out, which Hadoop does not do: keys that look secret,
-    names that no variable can have, and those that would steer bash.
+    ``configuration`` has the target's suffixed keys under their generic names.  ``.`` and ``-`` in
+    a key become ``_``.  Unlike Hadoop, it leaves out keys that look secret, keys that cannot be
+    names of variables, and those that change the behaviour of bash.
     """
     exported = {
         _variable(key): redact(value)

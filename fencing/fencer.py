@@ -1,4 +1,4 @@
-"""Runs the configured methods in order until one says that the target is fenced."""
+"""Runs the configured fencing methods in order until one succeeds (Hadoop's NodeFencer)."""
 
 import asyncio
 import importlib
@@ -54,12 +54,12 @@ async def fence(
     run: RunCommand = run_command,
     over_ssh: OverSsh | None = None,
 ) -> model.FencingReport:
-    """Try each method in turn; the first success ends it.
+    """Run the methods in order until one succeeds, and return the report of all attempts.
 
-    ``environment`` is the configuration as the target sees it (``Configuration.promoted``).  A
-    method gets ``method_timeout_seconds``, but never more than is left of the total.  Never
-    raises for what a method does: everything is in the report.  When cancelled, it kills what it
-    has started.  ``run`` and ``over_ssh`` reach the outside; a simulated world has its own.
+    ``environment`` is the configuration of the target (``Configuration.promoted``).  A method gets
+    ``method_timeout_seconds``, but no more than is left of the total.  A failed method is in the
+    report, and raises nothing.  On cancellation, all started processes are killed.  ``run`` and
+    ``over_ssh`` are replaced in simulations.
 
     See docs/reference/fencing.md#order-of-methods.
     """
@@ -71,8 +71,10 @@ async def fence(
     for number, method in enumerate(methods, start=1):
         before = loop.time()
         allowed = min(method_timeout_seconds, deadline - before)
-        given = _Given(environment, ssh or SshSettings(), allowed, run, over_ssh or _over_ssh)
-        outcome, detail, output = await _supervise(method, target, given)
+        context = _MethodContext(
+            environment, ssh or SshSettings(), allowed, run, over_ssh or _over_ssh
+        )
+        outcome, detail, output = await _run_method(method, target, context)
         attempt = model.Attempt(
             str(method),
             outcome,
@@ -98,11 +100,11 @@ async def fence(
     return report
 
 
-def _fault_of(target: model.Target) -> str:
-    """Return why no method may be given this target; empty if there is no reason.
+def _find_target_fault(target: model.Target) -> str:
+    """Return why no method may run with this target; empty if one may.
 
-    The bad schedule: a znode that anybody could write names the host ``$(id)``, and a script puts
-    it into a command line.
+    The bad schedule: an attacker writes the host ``$(id)`` into an unprotected breadcrumb, and a
+    fencing script puts it into a command line.
     """
     for what, name in (
         ("host", target.host),
@@ -115,20 +117,19 @@ def _fault_of(target: model.Target) -> str:
 
 
 def load_code_of(methods: Iterable[model.MethodSpec]) -> None:
-    """Import what these methods need and no other does; it takes a tenth of a second.
+    """Import the code of these methods, so that the first takeover need not wait 0.1 s for it.
 
-    Without this the first takeover would wait for it; with all of it everywhere, each controller
-    would hold 14 MB that most have no use for.
+    It is not imported in every controller, because sshfence takes 14 MB.
     """
     if any(isinstance(method, model.SshMethod) for method in methods):
-        # Without this paramiko loads invoke, 3 MB, for ssh_config files, which are not read here.
+        # Keeps paramiko from importing invoke (3 MB), which it needs for ssh_config files only.
         sys.modules.setdefault("invoke", None)  # type: ignore[arg-type] # an import of it fails
         importlib.import_module("fencing.ssh")
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
-    """What a method is given in addition to its target."""
+class _MethodContext:
+    """What a method gets in addition to its target."""
 
     environment: Mapping[str, str]
     ssh: SshSettings
@@ -145,31 +146,31 @@ async def _over_ssh(
     return await fence_over_ssh(method, target, settings, deadline_seconds=deadline_seconds)
 
 
-async def _supervise(
-    method: model.MethodSpec, target: model.Target, given: _Given
+async def _run_method(
+    method: model.MethodSpec, target: model.Target, context: _MethodContext
 ) -> tuple[model.FencingOutcome, str, str]:
-    if fault := _fault_of(target):
+    if fault := _find_target_fault(target):
         return model.FencingOutcome.NOT_RUN, fault, ""
-    if given.allowed_seconds <= 0:
+    if context.allowed_seconds <= 0:
         reason = "the time for all methods together had run out"
         return model.FencingOutcome.NOT_RUN, reason, ""
     try:
-        return await _try(method, target, given)
+        return await _dispatch(method, target, context)
     except Exception as failure:
-        # A bug in one method must not cost the methods behind it their turn: there is no active.
+        # A bug in one method must not keep the next ones from running: there is no active.
         log.exception("fencing.method_crashed", target=str(target), method=str(method))
         return model.FencingOutcome.FAILED, f"unexpected {type(failure).__name__}: {failure}", ""
 
 
-async def _try(
-    method: model.MethodSpec, target: model.Target, given: _Given
+async def _dispatch(
+    method: model.MethodSpec, target: model.Target, context: _MethodContext
 ) -> tuple[model.FencingOutcome, str, str]:
-    limit = given.allowed_seconds
+    limit = context.allowed_seconds
     match method:
         case model.ShellMethod():
-            return await _try_shell(method, target, given)
+            return await _run_shell(method, target, context)
         case model.SshMethod():
-            return await given.over_ssh(method, target, given.ssh, deadline_seconds=limit)
+            return await context.over_ssh(method, target, context.ssh, deadline_seconds=limit)
         case model.KillMethod():
             outcome, detail = await kill_on_this_machine(target, deadline_seconds=limit)
             return outcome, detail, ""
@@ -182,12 +183,12 @@ async def _try(
     assert_never(method)
 
 
-async def _try_shell(
-    method: model.ShellMethod, target: model.Target, given: _Given
+async def _run_shell(
+    method: model.ShellMethod, target: model.Target, context: _MethodContext
 ) -> tuple[model.FencingOutcome, str, str]:
-    allowed_seconds = given.allowed_seconds
-    variables = command_environment(os.environ, given.environment, target)
-    ended = await given.run(method.command, variables, deadline_seconds=allowed_seconds)
+    allowed_seconds = context.allowed_seconds
+    variables = command_environment(os.environ, context.environment, target)
+    ended = await context.run(method.command, variables, deadline_seconds=allowed_seconds)
     match ended:
         case Finished(status=0):
             return model.FencingOutcome.SUCCEEDED, "exit status 0", ended.output

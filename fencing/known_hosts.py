@@ -1,4 +1,4 @@
-"""A file of known hosts, read line by line as OpenSSH reads it, and what it says of a key.
+"""Parses a known-hosts file as OpenSSH does, and checks a host's key against it.
 
 See docs/reference/fencing.md#known-hosts.
 
@@ -17,22 +17,22 @@ from ha.record import dataclass
 
 DEFAULT_PORT: Final = 22
 CERTIFICATE: Final = "-cert-v01@openssh.com"
-"""How the kind of a key ends that comes with a certificate."""
+"""The suffix of the kind of a key with a certificate."""
 
 
 class Marker(StrEnum):
-    """What a line says of its key."""
+    """The marker of a line."""
 
     NONE = ""
     AUTHORITY = "@cert-authority"
-    """It signs the keys of these hosts."""
+    """The key signs certificates of these hosts."""
     REVOKED = "@revoked"
-    """It must never be accepted for these hosts."""
+    """The key must never be accepted for these hosts."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownKey:
-    """One line: for which hosts it is, and its key."""
+    """One line: its hosts and its key."""
 
     number: int
     marker: Marker
@@ -43,7 +43,7 @@ class KnownKey:
 
 @dataclass(frozen=True, slots=True)
 class KnownHosts:
-    """The lines that could be read, and why each other one was skipped."""
+    """The parsed lines, and why each other line was skipped."""
 
     keys: tuple[KnownKey, ...] = ()
     skipped: tuple[str, ...] = ()
@@ -56,30 +56,30 @@ class KnownHosts:
         return tuple(dict.fromkeys(found))
 
     def kinds(self, host: str, port: int) -> tuple[str, ...]:
-        """Return the kinds of key to ask a host for, so that it shows one that can be checked."""
+        """Return the kinds of key that we can check, to request one of them from the host."""
         signed = [CERTIFICATE for _ in self.of(host, port, Marker.AUTHORITY)]
         plain = [one.kind for one in self.of(host, port, Marker.NONE)]
         return tuple(dict.fromkeys([*signed, *plain]))
 
 
 class Trust(StrEnum):
-    """What the file says of a key that it does not forbid."""
+    """The trust in a key that the file does not forbid."""
 
     KNOWN = "known"
     SIGNED = "signed"
-    """By an authority of the file; whether the certificate is valid is not said."""
+    """An authority of the file signed it; the certificate's validity is not checked."""
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The key must not be accepted, and why."""
+    """The key must not be accepted for this reason."""
 
     why: str
 
 
 def read_known_hosts(text: str) -> KnownHosts:
-    """Read each line for itself: what cannot be understood is skipped, and named."""
+    """Parse each line; skip and report lines that cannot be parsed."""
     keys, skipped = list[KnownKey](), list[str]()
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -93,14 +93,14 @@ def read_known_hosts(text: str) -> KnownHosts:
 
 
 def host_name(host: str, port: int) -> str:
-    """Return a host as the file names it."""
+    """Return the host in the form of the file."""
     return host if port == DEFAULT_PORT else f"[{host}]:{port}"
 
 
 def judge(
     known: KnownHosts, host: str, port: int, shown: bytes, authority: bytes | None
 ) -> Trust | Refused:
-    """Return what the file says of a host's key, which ``authority`` has signed if it is there."""
+    """Return the trust in a host's key; ``authority`` is the key that signed it, if any."""
     for one in known.of(host, port, Marker.REVOKED):
         if one.blob in (shown, authority):
             return Refused(f"line {one.number} revokes it")
@@ -109,7 +109,7 @@ def judge(
     keys = known.of(host, port, Marker.NONE)
     if any(one.blob == shown for one in keys):
         return Trust.KNOWN
-    # A key of the bare name may be that of another sshd, at another port.
+    # A key of the bare name may belong to another sshd, at another port.
     own = [one for one in keys if _matches(one.hosts, host_name(host, port))]
     lines = ", ".join(f"line {one.number} ({one.kind})" for one in own)
     return Refused(f"the file has another: {lines}") if own else Trust.UNKNOWN
@@ -130,13 +130,13 @@ def _read(number: int, words: list[str]) -> KnownKey | str:
         blob = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
         return "is no host key: its base64 is broken"
-    if not _whole(kind, blob):
+    if not _is_key_of_kind(kind, blob):
         return f"is no host key: what it has is no {kind} key, or not all of one"
     return KnownKey(number, marker, hosts, kind, blob)
 
 
-def _whole(kind: str, blob: bytes) -> bool:
-    """Return whether these bytes are strings of SSH, each whole, and the first is the kind."""
+def _is_key_of_kind(kind: str, blob: bytes) -> bool:
+    """Return whether these bytes are complete strings of SSH, of which the first is the kind."""
     parts, rest = list[bytes](), blob
     while (size := int.from_bytes(rest[:4])) <= len(rest) - 4:
         parts.append(rest[4 : 4 + size])
@@ -145,15 +145,17 @@ def _whole(kind: str, blob: bytes) -> bool:
 
 
 def _matches(hosts: str, name: str) -> bool:
-    """Return whether a line is for a host: a hashed name, or patterns, of which ``!`` forbids."""
+    """Return whether a line is for a host: a hashed name or patterns; ``!`` excludes hosts."""
     name = name.lower()
     if hosts.startswith("|"):
         return _is_hash_of(hosts, name)
-    fitting = [one for one in hosts.lower().split(",") if _fits(one.removeprefix("!"), name)]
+    fitting = [
+        one for one in hosts.lower().split(",") if _matches_pattern(one.removeprefix("!"), name)
+    ]
     return bool(fitting) and not any(one.startswith("!") for one in fitting)
 
 
-def _fits(pattern: str, name: str) -> bool:
+def _matches_pattern(pattern: str, name: str) -> bool:
     if "*" not in pattern and "?" not in pattern:
         return pattern == name
     # Only * and ? have a meaning; brackets hold a host with a port.

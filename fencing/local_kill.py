@@ -1,4 +1,4 @@
-"""``kill``: SIGKILL for the process that listens on the target's port on this machine."""
+"""The method ``kill``: kills the process that listens on the target's port of this machine."""
 
 import asyncio
 import os
@@ -23,9 +23,9 @@ _LISTEN: Final = "0A"
 async def kill_on_this_machine(
     target: Target, *, deadline_seconds: float
 ) -> tuple[FencingOutcome, str]:
-    """Kill who listens on the target's port here; it is gone when this says so.
+    """Kill the process on the target's port, and wait for its end; return outcome and detail.
 
-    It proves nothing about another machine, so a target elsewhere is not this method's business.
+    NOT_RUN if the target's host is another machine.
     """
     attempt = _Attempt(target, time.monotonic() + deadline_seconds)
     work = asyncio.create_task(asyncio.to_thread(attempt.run), name="kill")
@@ -38,40 +38,40 @@ async def kill_on_this_machine(
             f"gave up after {deadline_seconds:.1f} s while {attempt.doing}",
         )
     finally:
-        attempt.call_off()
+        attempt.cancel()
         work.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
 class _Attempt:
-    """One search for the target and its kill, on a thread that need not be waited for.
+    """Finds and kills the process on a thread; it can be cancelled before the kill.
 
-    The bad schedule: a resolver hangs, the takeover is called off, the target is rightly made
-    active again, and only then the resolver answers.  So a kill needs leave that can be withdrawn.
+    The bad schedule without that: the resolver hangs, the takeover is cancelled, the target becomes
+    active again, and then the resolver answers and the thread kills the healthy active.
     """
 
     def __init__(self, target: Target, deadline: float) -> None:
         self._target = target
         self._deadline = deadline
-        self._leave = threading.Lock()
-        self._called_off = False
+        self._kill_lock = threading.Lock()
+        self._cancelled = False
         self.doing = "starting"
 
-    def call_off(self) -> None:
-        """Withdraw the leave to kill: no process is killed any more when this has returned."""
-        with self._leave:
-            self._called_off = True
+    def cancel(self) -> None:
+        """Cancel the attempt: after this has returned, no process is killed."""
+        with self._kill_lock:
+            self._cancelled = True
 
     def run(self) -> tuple[FencingOutcome, str]:
-        """Find, kill, see it end."""
+        """Find the process, kill it, and wait for its end; return outcome and detail."""
         host, port = self._target.host, self._target.port
         self.doing = f"asking whether {host} is this machine"
         if not _is_here(host):
             return FencingOutcome.NOT_RUN, f"{host} is not this machine"
         self.doing = f"looking for the process that listens on port {port}"
-        inodes = _listening(port)
+        inodes = _find_listening_sockets(port)
         if not inodes:
             return FencingOutcome.SUCCEEDED, f"no process listens on port {port} of this machine"
-        pids = _holders(inodes)
+        pids = _find_processes(inodes)
         if not pids:
             return (
                 FencingOutcome.FAILED,
@@ -86,19 +86,19 @@ class _Attempt:
         return FencingOutcome.SUCCEEDED, f"killed process {', '.join(map(str, sorted(pids)))}"
 
     def _kill(self, pid: int, inodes: set[str]) -> str | None:
-        """Kill a process and see it end; why that failed, or None."""
+        """Kill a process and wait for its end; return why that failed, or None."""
         try:
             descriptor = os.pidfd_open(pid)
         except ProcessLookupError:
             return None
         try:
-            # Its number may have gone to another process since we looked; the descriptor's cannot.
-            if pid not in _holders(inodes, f"{pid}/fd"):
+            # Check again: the pid may have passed to another process before the pidfd was opened.
+            if pid not in _find_processes(inodes, f"{pid}/fd"):
                 return (
                     f"process {pid} does not listen any more; it is not known whether it has ended"
                 )
-            with self._leave:
-                if self._called_off:
+            with self._kill_lock:
+                if self._cancelled:
                     return "the time was up"
                 signal.pidfd_send_signal(descriptor, signal.SIGKILL)
             left = max(0.0, self._deadline - time.monotonic())
@@ -113,7 +113,7 @@ class _Attempt:
 
 
 def _is_here(host: str) -> bool:
-    """Return whether a host name means this machine: only then can we bind to its addresses."""
+    """Return whether the host is this machine: then we can bind to all its addresses."""
     try:
         found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
     except OSError:
@@ -130,7 +130,7 @@ def _can_bind(family: int, address: tuple[object, ...]) -> bool:
     return True
 
 
-def _listening(port: int) -> set[str]:
+def _find_listening_sockets(port: int) -> set[str]:
     """Return the inodes of the sockets that listen on a port."""
     found = set()
     for name in ("tcp", "tcp6"):
@@ -145,15 +145,15 @@ def _listening(port: int) -> set[str]:
     return found
 
 
-def _holders(inodes: set[str], folders: str = "[0-9]*/fd") -> set[int]:
-    """Return the processes, of those in these folders of /proc, that have such a socket open."""
+def _find_processes(inodes: set[str], folders: str = "[0-9]*/fd") -> set[int]:
+    """Return the processes in these folders of /proc that have one of these sockets open."""
     wanted = {f"socket:[{inode}]" for inode in inodes}
     found = set()
     for folder in Path("/proc").glob(folders):
         try:
             held = any(str(entry.readlink()) in wanted for entry in folder.iterdir())
         except OSError:
-            continue  # it has ended, or is another user's
+            continue  # the process has ended, or is another user's
         if held:
             found.add(int(folder.parent.name))
     return found

@@ -1,4 +1,4 @@
-"""Fencing's terms: the target, the methods, and the outcome."""
+"""The types of fencing: the target, the methods, and the outcomes."""
 
 from enum import StrEnum
 from typing import ClassVar, Final, get_args
@@ -15,7 +15,7 @@ class BadSpec(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The NameNode to make harmless: its ids and the host and port of its (service) RPC."""
+    """The NameNode to fence: its ids, and the host and port of its (service) RPC."""
 
     nameservice: str
     namenode: str
@@ -40,7 +40,7 @@ class SshMethod:
     port: int
 
     def __str__(self) -> str:
-        """Return it as configured, without what is the default."""
+        """Return the method as configured, without defaults."""
         port = "" if self.port == SSH_PORT else f":{self.port}"
         return f"sshfence({self.user or ''}{port})" if self.user or port else "sshfence"
 
@@ -57,13 +57,13 @@ class ShellMethod:
         return self.command.strip() not in _DOES_NOTHING
 
     def __str__(self) -> str:
-        """Return it with its secrets replaced, for logs, status pages and reports."""
+        """Return the method with secrets replaced, for logs, pages and reports."""
         return f"shell({redact(self.command)})"
 
 
 @dataclass(frozen=True, slots=True)
 class KillMethod:
-    """``kill``: kill the NameNode's process where it runs on this very machine."""
+    """``kill``: kill the NameNode's process if it runs on this machine."""
 
     USAGE: ClassVar = ("kill",)
     proves_gone: ClassVar = True
@@ -74,10 +74,10 @@ class KillMethod:
 
 @dataclass(frozen=True, slots=True)
 class JournalEpochMethod:
-    """``journal-epoch``: touch nothing, and rely on the journal to refuse the old writer.
+    """``journal-epoch``: do nothing, and rely on the JournalNodes to refuse the old writer.
 
-    What others write as ``shell(/bin/true)``.  Edits are safe with it; reads of the old active
-    end with its read lease (docs/reference/fencing.md#journal-epoch).
+    It replaces ``shell(/bin/true)``.  Edits are safe; the old active may serve reads until its
+    lease ends (docs/reference/fencing.md#journal-epoch).
     """
 
     USAGE: ClassVar = ("journal-epoch",)
@@ -88,11 +88,11 @@ class JournalEpochMethod:
 
 
 MethodSpec = SshMethod | ShellMethod | KillMethod | JournalEpochMethod
-"""``proves_gone``: after its success the old active serves no client any more."""
+"""``proves_gone``: if it succeeds, the old active cannot serve any client."""
 
 
 def method_names(*, in_full: bool = False) -> str:
-    """Return all methods in words, as a user may write them; ``in_full`` with every form."""
+    """Return the names of all methods as text; ``in_full`` with each form of arguments."""
     *names, last = (
         name for one in get_args(MethodSpec) for name in one.USAGE[: None if in_full else 1]
     )
@@ -100,20 +100,20 @@ def method_names(*, in_full: bool = False) -> str:
 
 
 class FencingOutcome(StrEnum):
-    """What one method did."""
+    """The outcome of one method."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
-    """It ran to its end and says that the target is not fenced."""
+    """It ended without having fenced the target."""
     TIMED_OUT = "timed out"
-    """Its deadline passed; everything it had started was killed."""
+    """It was stopped at its deadline, and its processes were killed."""
     NOT_RUN = "not run"
     """It could not be started, or no time was left for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One method's try.  ``output`` is the end of what it wrote, for people."""
+    """One run of a method; ``output`` is the end of its output, for display."""
 
     method: str
     outcome: FencingOutcome
@@ -121,12 +121,12 @@ class Attempt:
     duration_seconds: float
     output: str = ""
     proves_gone: bool = False
-    """Whether, if it succeeded, the target can serve no client any more."""
+    """Whether a success proves that the target cannot serve any client."""
 
 
 @dataclass(frozen=True, slots=True)
 class FencingReport:
-    """All tries, in order.  The last one succeeded, or the target is not fenced."""
+    """All attempts in order; the target is fenced if the last one succeeded."""
 
     target: Target
     attempts: tuple[Attempt, ...]
@@ -134,19 +134,19 @@ class FencingReport:
 
     @property
     def fenced(self) -> bool:
-        """Whether some method says that the target is harmless now."""
+        """Whether a method succeeded."""
         return any(attempt.outcome is FencingOutcome.SUCCEEDED for attempt in self.attempts)
 
     @property
     def proven_gone(self) -> bool:
-        """Whether the target can serve no client any more, not even a read."""
+        """Whether a success proves that the target cannot serve even reads."""
         return any(
             attempt.outcome is FencingOutcome.SUCCEEDED and attempt.proves_gone
             for attempt in self.attempts
         )
 
     def __str__(self) -> str:
-        """Return the whole story in one line."""
+        """Return the result and all attempts in one line."""
         if not self.attempts:
             return f"{self.target} was not fenced: no fencing method is configured"
         verdict = "was fenced" if self.fenced else "could not be fenced"

@@ -1,4 +1,4 @@
-"""What a command writes: cut into lines for the log, and its end kept for the report.  Pure."""
+"""Cuts a command's output into lines for the log, and keeps its end for the report.  Pure."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -9,10 +9,10 @@ TAIL_LINES = 20
 
 
 class Lines:
-    """Turns bytes as they arrive into at most ``MAX_LINES`` lines; the rest is counted."""
+    """Cuts bytes into at most ``MAX_LINES`` lines, and counts the other lines."""
 
     def __init__(self, emit: Callable[[str], None]) -> None:
-        """``emit`` is called with each line that is let through."""
+        """Call ``emit`` with each line up to ``MAX_LINES``."""
         self._emit = emit
         self._pending = bytearray()
         self._emitted = 0
@@ -20,7 +20,7 @@ class Lines:
         self.tail: deque[str] = deque(maxlen=TAIL_LINES)
 
     def feed(self, data: bytes) -> None:
-        """Take more bytes; a line longer than ``MAX_LINE_BYTES`` loses its rest."""
+        """Add bytes; a line is cut to ``MAX_LINE_BYTES``."""
         *complete, rest = data.split(b"\n", MAX_LINES - self._emitted)
         self._take(complete)
         if self._emitted < MAX_LINES:
@@ -29,12 +29,12 @@ class Lines:
             self._skim(rest)
 
     def close(self) -> None:
-        """Finish a last line without its end, as there is no more output."""
+        """End the output, and with it a last line without a line feed."""
         if self._pending:
             self._finish()
 
     def _skim(self, data: bytes) -> None:
-        """Count lines that will not be read, as a flood would keep the event loop busy."""
+        """Count lines without decoding them: a flood of output would block the event loop."""
         superfluous = data.count(b"\n") - TAIL_LINES
         if superfluous > 0:
             self._pending.clear()

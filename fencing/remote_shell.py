@@ -1,7 +1,8 @@
-"""What a remote shell proves: an answer counts only behind a word that it worked out itself.
+"""Runs a command in a remote shell so that its answer cannot be confused with other output.
 
-A login shell may refuse every command (nologin, a forced command), may repeat the command in its
-refusal, and its start files may print numbers.  None of that is an answer.
+A login shell may refuse all commands (nologin, a forced command), repeat the command in its error
+message, or print text from its start files.  The answer stands behind a marker that contains a sum,
+which only a shell that executes the command can compute.
 
 See docs/reference/fencing.md#what-the-remote-shell-proves.
 """
@@ -14,7 +15,7 @@ from typing import Final
 from ha.record import dataclass
 
 MAX_ANSWER_BYTES: Final = 64 * 1024
-"""Only the end of a longer output is searched for the answer."""
+"""Of a longer output only the end is searched for the answer."""
 _SURROUNDINGS: Final = (
     'PATH="$PATH:/sbin:/usr/sbin"; LC_ALL=C; LANGUAGE=C; export PATH LC_ALL LANGUAGE; set -f'
 )
@@ -22,7 +23,7 @@ _SURROUNDINGS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A command's exit status and what it wrote, its words separated by one space."""
+    """A command's exit status and output, whose words are separated by one space."""
 
     status: int
     said: str
@@ -30,7 +31,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Nonce:
-    """What the shell of one ssh session has to work out; drawn at random for each session."""
+    """The random word and summands of the marker, new for each ssh session."""
 
     word: str
     first: int
@@ -39,17 +40,17 @@ class Nonce:
     def script(self, command: str) -> str:
         """Return the line that runs a command in ``sh`` and prints its answer behind the marker.
 
-        Any login shell can start it (csh and fish, too): no quotes but one pair.  The sum is not
-        in the line, so that a refusal which repeats the line does not have the marker.
+        Every login shell can run it, csh and fish included, as it has one pair of quotes only.  A
+        refusal that repeats the line has no marker, since the sum is not in the line.
         """
         asked = f"o=$({command}); s=$?"
         marked = f"echo {self.word}-$(({self.first}+{self.second})) $s $o {self.word}-end"
         return f"sh -c {shlex.quote(f'{_SURROUNDINGS}; {asked}; {marked}')}"
 
     def answer_in(self, output: bytes) -> Answer | None:
-        """Return the answer in what the session wrote so far; None while there is none.
+        """Return the answer in the session's output so far; None if there is none.
 
-        What stands before and behind it, on the same line too, is not looked at.
+        Text before and after it, even in the same line, is ignored.
         """
         found = re.search(
             rf"{re.escape(self._marker)} (\d{{1,3}}) (.*?) ?{re.escape(self.word)}-end",
@@ -58,7 +59,7 @@ class Nonce:
         return None if found is None else Answer(int(found[1]), found[2])
 
     def noise_in(self, output: bytes) -> str:
-        """Return what the session wrote before its answer, or without one."""
+        """Return the output before the answer, or all of it without one."""
         return output.decode("utf-8", "replace").partition(self._marker)[0]
 
     @property
@@ -67,5 +68,5 @@ class Nonce:
 
 
 def new_nonce() -> Nonce:
-    """Return one that no other session has: what that one wrote cannot answer for this one."""
+    """Return a nonce that differs from that of every other session."""
     return Nonce(secrets.token_hex(8), secrets.randbelow(10**6), 10**6)

@@ -1,4 +1,4 @@
-"""``shell(command)``: run a command in bash, with a deadline that ends all it started."""
+"""The method ``shell(command)``: runs a command in bash, and kills its processes at a deadline."""
 
 import asyncio
 import contextlib
@@ -22,53 +22,52 @@ ABBREVIATED_CHARACTERS = 20
 """The length to which a command in a log line is cut, as in Hadoop's shell fencer."""
 
 REAP_SECONDS = 1.0
-"""How long a killed process may take to vanish before we stop waiting for it."""
+"""How long we wait for the end of a killed process."""
 
 _STDOUT, _STDERR = 1, 2
 
 MARK: Final = "nnha_fencing_run"
-"""The environment variable that the command and all that it starts carry."""
+"""The environment variable by which the command's processes are found."""
 
 _ROUNDS: Final = 10
-"""One that is not yet found may start another one while we look."""
+"""Searches are repeated: a process that was not found yet may start another one."""
 _SLACK_SECONDS: Final = 1.0
 _START_TIME: Final = 19
-"""The place of starttime in /proc/PID/stat behind the name, in clock ticks (proc(5), field 22)."""
+"""The index of starttime after the name in /proc/PID/stat, in clock ticks (proc(5), field 22)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessMark:
-    """What one run's processes are known by."""
+    """Identifies the processes of one run."""
 
     value: str
     since_ticks: float
-    """None of them is older; to look into older ones could hang with one that hangs."""
+    """The earliest start of a process of the run; reading /proc of older ones may hang."""
 
     @property
     def variable(self) -> dict[str, str]:
-        """For the command's environment."""
+        """The variable for the command's environment."""
         return {MARK: self.value}
 
 
-def fresh_mark() -> ProcessMark:
-    """Make a mark that no other process carries."""
+def new_mark() -> ProcessMark:
+    """Return a mark that no other process has."""
     since = time.clock_gettime(time.CLOCK_BOOTTIME) - _SLACK_SECONDS
     return ProcessMark(secrets.token_hex(16), since * os.sysconf("SC_CLK_TCK"))
 
 
-def kill_strays(mark: ProcessMark) -> None:
-    """Kill every process that carries the mark, as far as this user may look into it.
+def kill_marked(mark: ProcessMark) -> None:
+    """Kill every process with the mark whose environment this user may read.
 
-    A process may leave its group, its session and its parent (``setsid``, a daemon); its
-    environment it takes along.  Parents show nothing once one of them has ended, and to adopt
-    orphans (PR_SET_CHILD_SUBREAPER) would give a controller children that are none of its own.
+    A daemon leaves its process group, session and parent, but keeps its environment.  Parents are
+    no help once one has ended, and PR_SET_CHILD_SUBREAPER would make all orphans ours.
     """
     for _ in range(_ROUNDS):
-        if sum(_killed(pid, mark) for pid in _young(mark)) == 0:
+        if sum(_kill_if_marked(pid, mark) for pid in _find_newer_processes(mark)) == 0:
             return
 
 
-def _young(mark: ProcessMark) -> Iterator[int]:
+def _find_newer_processes(mark: ProcessMark) -> Iterator[int]:
     for process in Path("/proc").iterdir():
         if process.name.isdecimal():
             try:
@@ -76,12 +75,12 @@ def _young(mark: ProcessMark) -> Iterator[int]:
                 if int(after_name[_START_TIME]) >= mark.since_ticks:
                     yield int(process.name)
             except (OSError, IndexError, ValueError):
-                continue  # it has just ended
+                continue  # the process has just ended
 
 
-def _killed(pid: int, mark: ProcessMark) -> bool:
+def _kill_if_marked(pid: int, mark: ProcessMark) -> bool:
     try:
-        # Held before it is looked at: its number may be another one's by the time of the kill.
+        # Opened before the check: the pid may pass to another process before the kill.
         process = os.pidfd_open(pid)
     except OSError:
         return False
@@ -100,7 +99,7 @@ def _killed(pid: int, mark: ProcessMark) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The command ended by itself (status as bash reports it; negative = killed by a signal)."""
+    """The command ended by itself; a negative status is the signal that killed bash."""
 
     status: int
     output: str
@@ -108,14 +107,14 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Overran:
-    """The deadline passed, and all that the command had started was killed."""
+    """The command was killed at the deadline with all processes that it had started."""
 
     output: str
 
 
 @dataclass(frozen=True, slots=True)
 class NotStarted:
-    """There is no process: bash is missing, or the machine has no room for one."""
+    """No process was started: bash is missing, or the machine lacks resources."""
 
     reason: str
 
@@ -123,18 +122,17 @@ class NotStarted:
 async def run_command(
     command: str, environment: Mapping[str, str], *, deadline_seconds: float
 ) -> Finished | Overran | NotStarted:
-    """Run ``bash -e -c command`` with nothing to read, and log what it writes line by line.
+    """Run ``bash -e -c command`` without input in a new process group, and log its output.
 
-    The command gets a process group of its own.  When this function ends, in whatever way, every
-    process left in that group is killed: a kill that a script left behind in the background could
-    otherwise hit the NameNode after it was rightly made active again.  A command that does not end
-    by itself is killed with what has left that group, too; one that ends may leave something on
-    purpose, with setsid.
+    At the end, however it comes, all processes left in that group are killed.  The bad schedule
+    without that: a background process of the script kills the NameNode after it has become active
+    again.  At the deadline, processes that have left the group are killed, too; a command that ends
+    by itself may leave some on purpose, by setsid.
 
     See docs/reference/fencing.md#shell.
     """
     deadline = asyncio.get_running_loop().time() + deadline_seconds
-    mark = fresh_mark()
+    mark = new_mark()
     try:
         transport, run = await _start(command, environment, mark)
     except (OSError, ValueError) as error:
@@ -144,24 +142,25 @@ async def run_command(
             await run.exited.wait()
     except TimeoutError:
         _kill_all(transport.get_pid(), mark)
-        await _reaped(run)
+        await _wait_reaped(run)
         return Overran(run.output())
     else:
         status = transport.get_returncode()
         _kill_group(transport.get_pid())
-        await _reaped(run)
+        await _wait_reaped(run)
         return Finished(-1 if status is None else status, run.output())
     finally:
-        await _left(transport, run, mark)
+        await _clean_up(transport, run, mark)
 
 
 async def _start(
     command: str, environment: Mapping[str, str], mark: ProcessMark
 ) -> tuple[asyncio.SubprocessTransport, "_Run"]:
-    """Start bash; raises OSError or ValueError where it cannot be started.
+    """Start bash; raise OSError or ValueError if that fails.
 
-    The bad schedule: the caller is cancelled when bash runs already and its pipes are not connected
-    yet.  asyncio would kill bash alone, and wait for its pipes, which others hold, without end.
+    The bad schedule without the shield: the caller is cancelled after bash was started and before
+    its pipes are connected.  asyncio kills bash only, and waits for ever for the end of the pipes,
+    which bash's children hold.
     """
     loop = asyncio.get_running_loop()
     starting = asyncio.create_task(
@@ -178,24 +177,24 @@ async def _start(
     except asyncio.CancelledError:
         await asyncio.wait([starting])
         if starting.exception() is None:
-            await _left(*starting.result(), mark)
+            await _clean_up(*starting.result(), mark)
         raise
 
 
-async def _left(transport: asyncio.SubprocessTransport, run: "_Run", mark: ProcessMark) -> None:
-    """Kill what still runs of the command, and collect it."""
+async def _clean_up(transport: asyncio.SubprocessTransport, run: "_Run", mark: ProcessMark) -> None:
+    """Kill the command's remaining processes, and wait for their end."""
     if run.exited.is_set():
         _kill_group(transport.get_pid())
     else:
         _kill_all(transport.get_pid(), mark)
-    # A cancelled caller waits for this moment too; nothing else would collect the child.
-    await _reaped(run)
+    # Also if we are cancelled: nothing else would wait for the child.
+    await _wait_reaped(run)
     transport.close()
     run.close()
 
 
 def abbreviate(command: str, length: int) -> str:
-    """Cut the command in its middle to ``length`` characters, as Hadoop's fencer logs it."""
+    """Return the command cut in the middle to ``length`` characters, as Hadoop logs it."""
     if len(command) <= length or length < len("a...b"):
         return command
     first = (length - 3) // 2
@@ -203,14 +202,14 @@ def abbreviate(command: str, length: int) -> str:
 
 
 class _Run(asyncio.SubprocessProtocol):
-    """One running command: its two streams, and whether it has ended."""
+    """Logs the two streams of a running command, and notices its end."""
 
     def __init__(self, command: str) -> None:
         self._command = abbreviate(redact(command), ABBREVIATED_CHARACTERS)
         self._pid: int | None = None
         self.exited = asyncio.Event()
         self.gone = asyncio.Event()
-        self._streams = {_STDOUT: Lines(self._heard), _STDERR: Lines(self._complained)}
+        self._streams = {_STDOUT: Lines(self._log_stdout), _STDERR: Lines(self._log_stderr)}
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._pid = cast("asyncio.SubprocessTransport", transport).get_pid()
@@ -225,7 +224,7 @@ class _Run(asyncio.SubprocessProtocol):
         self.gone.set()
 
     def close(self) -> None:
-        """Log what is still held back, and how much was never logged."""
+        """Log an unfinished last line, and the number of lines that were not logged."""
         for stream in self._streams.values():
             stream.close()
         dropped = sum(stream.dropped for stream in self._streams.values())
@@ -238,10 +237,10 @@ class _Run(asyncio.SubprocessProtocol):
             stream.close()
         return "\n".join(line for stream in self._streams.values() for line in stream.tail)
 
-    def _heard(self, line: str) -> None:
+    def _log_stdout(self, line: str) -> None:
         log.info("fencing.stdout", command=self._command, pid=self._pid, line=line)
 
-    def _complained(self, line: str) -> None:
+    def _log_stderr(self, line: str) -> None:
         log.warning("fencing.stderr", command=self._command, pid=self._pid, line=line)
 
 
@@ -251,12 +250,12 @@ def _kill_group(group: int) -> None:
 
 
 def _kill_all(group: int, mark: ProcessMark) -> None:
-    _kill_group(group)  # first, so that it starts nothing more
-    kill_strays(mark)
+    _kill_group(group)  # first, so that they start no more processes
+    kill_marked(mark)
 
 
-async def _reaped(run: _Run) -> None:
-    """Wait until the process and its pipes are gone, which SIGKILL can delay (disk sleep)."""
+async def _wait_reaped(run: _Run) -> None:
+    """Wait for the end of the process and its pipes, at most REAP_SECONDS (disk sleep)."""
     # In a task that is being cancelled, asyncio.timeout raises no TimeoutError on Python 3.11.2.
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(run.gone.wait(), REAP_SECONDS)

@@ -1,4 +1,4 @@
-"""The text of ``dfs.ha.fencing.methods``, parsed by Hadoop's rules.
+"""Parses ``dfs.ha.fencing.methods`` by Hadoop's rules.
 
 See docs/reference/fencing.md#fencing-methods-as-text.
 
@@ -13,7 +13,7 @@ from fencing import model
 from fencing.model import BadSpec
 
 MAX_METHODS = 20
-"""More than anyone has; each may take its whole deadline, and there is no active until then."""
+"""A limit, since each method may take its whole deadline while there is no active."""
 
 _LINE = re.compile(r"([a-zA-Z0-9.$-]+)(?:\((.+)\))?")
 _SSH_ARGUMENT = re.compile(r"([^:]+)?(?::([0-9]{1,5}))?")

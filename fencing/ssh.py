@@ -1,7 +1,7 @@
-"""``sshfence``: kill the NameNode that holds the target's port, over ssh.
+"""The method ``sshfence``: kills the process on the target's port over ssh.
 
-paramiko blocks, so all of it runs in one thread; the event loop holds the deadline and, when it
-passes, closes the connection under the thread.
+paramiko blocks, so it runs in a thread.  At the deadline the event loop closes the connection, and
+so ends the thread.
 
 See docs/reference/fencing.md#sshfence.
 """
@@ -35,23 +35,23 @@ log = structlog.get_logger()
 
 MAX_OUTPUT_BYTES: Final = 16 * 1024
 MAX_LINES: Final = 50
-"""Of what one command wrote, the last lines that are logged."""
+"""The number of last lines of a command's output that are logged."""
 PROBE_SECONDS: Final = 2.0
 GONE_WITHIN_SECONDS: Final = 1.0
-"""How long a killed process may take to let go of its port."""
+"""How long a killed process may take to close its port."""
 _PROBES: Final = (
     "nc -v -w {seconds} -z {host} {port} 2>&1 </dev/null",
     "timeout {seconds} bash -c {bash} 2>&1 </dev/null",
     # A netcat without -z or -v (busybox's; ncat of RHEL 7.0), on a host without bash.
     "timeout {seconds} nc -w {seconds} {host} {port} 2>&1 </dev/null",
 )
-"""On the target's host, in this order until one shows what the port is."""
+"""Run on the target's host in this order, until one shows whether the port is open."""
 
 
 async def fence_over_ssh(
     method: SshMethod, target: Target, settings: SshSettings, *, deadline_seconds: float
 ) -> tuple[FencingOutcome, str, str]:
-    """Kill whoever holds the target's port; outcome, detail and what the commands wrote."""
+    """Kill the process on the target's port; return outcome, detail and the commands' output."""
     session = _Session(method, target, settings)
     work = asyncio.create_task(asyncio.to_thread(session.run), name="sshfence")
     try:
@@ -68,7 +68,7 @@ async def fence_over_ssh(
 
 
 class _Session:
-    """One login and its commands, on a thread of its own."""
+    """One login and its commands, in their own thread."""
 
     def __init__(self, method: SshMethod, target: Target, settings: SshSettings) -> None:
         self._target = target
@@ -76,22 +76,22 @@ class _Session:
         self._user, self._port = method.user or system_user(), method.port
         self._client = paramiko.SSHClient()
         self._nonce = new_nonce()
-        self._said: list[str] = []
+        self._output: list[str] = []
         self._aborted = False
         self.doing = "starting"
 
     def output(self) -> str:
-        """Return the end of what the commands wrote."""
-        return "\n".join(self._said)[-MAX_OUTPUT_BYTES:]
+        """Return the end of the commands' output."""
+        return "\n".join(self._output)[-MAX_OUTPUT_BYTES:]
 
     def abort(self) -> None:
-        """Close the connection; whatever the thread waits for fails now."""
+        """Close the connection, so that the thread's pending call fails."""
         self._aborted = True
         with contextlib.suppress(Exception):
             self._client.close()
 
     def run(self) -> SshResult:
-        """Log in, kill, look again."""
+        """Log in, kill the process, and check the port."""
         host = self._target.host
         self.doing = f"logging in at {self._user}@{host}:{self._port}"
         try:
@@ -109,22 +109,22 @@ class _Session:
     def _kill(self) -> SshResult:
         port = self._target.port
         self.doing = f"killing the process on port {port}"
-        ended = self._ask(f"fuser -k -n tcp {port}")
+        ended = self._run_remotely(f"fuser -k -n tcp {port}")
         killed = _pids(ended)
-        left = self._pids_left(killed) if ended.status == 0 else frozenset[int]()
+        left = self._find_remaining(killed) if ended.status == 0 else frozenset[int]()
         if (verdict := judge_killed(ended.status, killed, left)) is not None:
             return verdict
         self.doing = f"checking whether port {port} is closed"
         from_here = self._probe_from_here()
-        # Any other answer has decided, and the next method needs the time.
-        on_host = self._probe_there() if from_here is Port.CLOSED else None
+        # Any other answer is final, so the probe on the host would only cost time.
+        on_host = self._probe_on_host() if from_here is Port.CLOSED else None
         return judge_port(on_host, from_here)
 
-    def _pids_left(self, killed: frozenset[int]) -> frozenset[int]:
-        """Return which processes hold the port a moment later.  Raises SshFailed if unknown."""
+    def _find_remaining(self, killed: frozenset[int]) -> frozenset[int]:
+        """Return the processes on the port after the kill.  Raises SshFailed if unknown."""
         end = time.monotonic() + GONE_WITHIN_SECONDS
         while True:
-            seen = self._ask(f"fuser -n tcp {self._target.port}")
+            seen = self._run_remotely(f"fuser -n tcp {self._target.port}")
             if seen.status not in (0, 1):
                 raise SshFailed(
                     f"killed {sorted(killed)}, and whether they ended is not known: fuser "
@@ -134,11 +134,11 @@ class _Session:
             if not killed & left or time.monotonic() > end:
                 return left
 
-    def _probe_there(self) -> Port:
+    def _probe_on_host(self) -> Port:
         host, port, seconds = self._target.host, self._target.port, int(PROBE_SECONDS)
         bash = shlex.quote(f"exec 3<>/dev/tcp/{host}/{port}")
         for probe in _PROBES:
-            answer = self._ask(
+            answer = self._run_remotely(
                 probe.format(seconds=seconds, host=shlex.quote(host), port=port, bash=bash)
             )
             if (seen := port_seen(answer.status, answer.said, host)) is not Port.UNKNOWN:
@@ -153,10 +153,10 @@ class _Session:
             return Port.UNKNOWN
         return port_at(map(_probe, sorted({one[4][:2] for one in found})))
 
-    def _ask(self, command: str) -> Answer:
-        """Return what the remote shell answers to a command.
+    def _run_remotely(self, command: str) -> Answer:
+        """Run a command in the remote shell, and return its answer.
 
-        Raises SshFailed where it gives no answer behind the marker within the limit.
+        Raises SshFailed without an answer behind the marker within the limit.
         """
         if self._aborted:
             raise SshFailed("the time was up")
@@ -176,15 +176,15 @@ class _Session:
                     f"{command} did not end within {timeout:g} s while {self.doing}"
                 ) from failure
             answer = self._nonce.answer_in(out)
-            self._note("stderr", _ready(channel), log.warning)
-            self._note("stdout", self._nonce.noise_in(out), log.info)
+            self._log_output("stderr", _read_ready_stderr(channel), log.warning)
+            self._log_output("stdout", self._nonce.noise_in(out), log.info)
             if answer is None:
-                raise SshFailed(self._refusal(command, channel, end))
-        self._note("answer", answer.said, log.info)
+                raise SshFailed(self._describe_refusal(command, channel, end))
+        self._log_output("answer", answer.said, log.info)
         return answer
 
     def _read(self, channel: paramiko.Channel, end: float) -> bytes:
-        """Return what a command wrote, until its answer is there or it ends."""
+        """Return the output of a command until its answer or its end."""
         out = b""
         while self._nonce.answer_in(out) is None:
             left = end - time.monotonic()
@@ -197,25 +197,25 @@ class _Session:
             out = (out + data)[-MAX_ANSWER_BYTES:]
         return out
 
-    def _refusal(self, command: str, channel: paramiko.Channel, end: float) -> str:
+    def _describe_refusal(self, command: str, channel: paramiko.Channel, end: float) -> str:
         ended = channel.status_event.wait(max(0.0, end - time.monotonic()))
         status = f"ended with status {channel.exit_status}" if ended else "closed its output"
-        wrote = f", and wrote: {self.output()[-200:]!r}" if self._said else ""
+        wrote = f", and wrote: {self.output()[-200:]!r}" if self._output else ""
         return (
             f"the shell of {self._user}@{self._target.host} did not answer {command!r}: it "
             f"{status}{wrote}. Nothing is known of the process → give this user a shell that runs "
             f"commands (no nologin, no ForceCommand)"
         )
 
-    def _note(self, stream: str, text: str, tell: Callable[..., object]) -> None:
+    def _log_output(self, stream: str, text: str, tell: Callable[..., object]) -> None:
         for line in text.splitlines()[-MAX_LINES:]:
             if line.strip():
                 tell(f"fencing.{stream}", host=self._target.host, line=line.strip())
-                self._said.append(line.strip())
+                self._output.append(line.strip())
 
 
 def _probe(address: tuple[object, ...]) -> Port:
-    """Return what a connection from this host to one address shows."""
+    """Return the state of the port by a connection from this host to one address."""
     try:
         with socket.create_connection(address, timeout=PROBE_SECONDS):  # type: ignore[arg-type]
             return Port.LISTENS
@@ -225,8 +225,8 @@ def _probe(address: tuple[object, ...]) -> Port:
         return Port.UNKNOWN
 
 
-def _ready(channel: paramiko.Channel) -> str:
-    """Return what has come of a command's errors, without waiting for more."""
+def _read_ready_stderr(channel: paramiko.Channel) -> str:
+    """Return the command's stderr that has arrived, without waiting for more."""
     data = channel.recv_stderr(MAX_OUTPUT_BYTES) if channel.recv_stderr_ready() else b""
     return str(data.decode("utf-8", "replace"))
 

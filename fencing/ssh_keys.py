@@ -1,6 +1,6 @@
-"""The keys of sshfence: private ones as files, and the certificates of hosts.
+"""Reads sshfence's private keys, and checks certificates of hosts.
 
-Apart from ``fencing.ssh``, so that ``nnha doctor`` opens a key file exactly as a fence would.
+Separate from ``fencing.ssh``, so that ``nnha doctor`` opens a key file in the same way.
 """
 
 import base64
@@ -74,7 +74,7 @@ def _explain_unreadable(data: bytes) -> str:
 def authority_of(certificate: bytes) -> bytes:
     """Return the public key that signed a host's certificate, both as bytes of SSH.
 
-    Raises ValueError or UnsupportedAlgorithm where the bytes are no certificate.
+    Raises ValueError or UnsupportedAlgorithm if the bytes are no certificate.
     """
     line = _parse(certificate).signature_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
     return base64.b64decode(line.split()[1])
@@ -83,7 +83,7 @@ def authority_of(certificate: bytes) -> bytes:
 def fault_of_certificate(certificate: bytes, host: str, now: float) -> str:
     """Return why a host's certificate is not valid for it now; empty if it is.
 
-    Its signer is not looked at.  Raises as ``authority_of``.
+    The signer is not checked.  Raises as ``authority_of``.
     """
     read = _parse(certificate)
     principals = [name.decode("utf-8", "replace").lower() for name in read.valid_principals]

@@ -1,4 +1,4 @@
-"""Logs in over ssh: which host key is believed, and which private keys are offered.
+"""Logs in over ssh: checks the host key, and offers the private keys.
 
 See docs/reference/fencing.md#known-hosts.
 """
@@ -31,15 +31,15 @@ log = structlog.get_logger()
 
 
 class SshFailed(Exception):
-    """The attempt ends here; the text says why."""
+    """sshfence has failed; the text says why."""
 
 
 def log_in(
     client: paramiko.SSHClient, user: str, host: str, port: int, settings: SshSettings
 ) -> None:
-    """Connect, check the host's key and prove who we are.
+    """Connect, check the host's key, and authenticate.
 
-    Raises SshFailed, or what paramiko raises where the network or the protocol fails.
+    Raises SshFailed, or paramiko's errors if the network or the protocol fails.
     """
     known = _read(settings)
     keys, faults = _private_keys(settings)
@@ -51,7 +51,7 @@ def log_in(
         timeout=settings.connect_timeout_seconds,
         banner_timeout=settings.connect_timeout_seconds,
         auth_timeout=settings.connect_timeout_seconds,
-        transport_factory=_asking_for(known.kinds(host, port)),
+        transport_factory=_transport_preferring(known.kinds(host, port)),
         auth_strategy=_Proof(f"{user}@{host}", user, keys, faults, agent=settings.use_agent),
     )
 
@@ -67,7 +67,7 @@ def _read(settings: SshSettings) -> KnownHosts:
 
 
 def _private_keys(settings: SshSettings) -> tuple[dict[str, paramiko.PKey], list[str]]:
-    """Return the keys by the names of their files, and why the other files cannot be used."""
+    """Return the keys by file name, and why each other file cannot be used."""
     passphrase = _passphrase(settings.passphrase_file)
     keys, faults = dict[str, paramiko.PKey](), list[str]()
     for path in settings.key_files:
@@ -107,8 +107,8 @@ def _passphrase(path: Path | None) -> str | None:
         raise SshFailed(f"the passphrase in {path} is no UTF-8") from None
 
 
-def _asking_for(kinds: Sequence[str]) -> Callable[..., paramiko.Transport]:
-    """Return what makes connections that ask first for the host keys that can be checked."""
+def _transport_preferring(kinds: Sequence[str]) -> Callable[..., paramiko.Transport]:
+    """Return a transport factory that prefers the kinds of host key that we can check."""
 
     def connection(sock: object, **how: object) -> paramiko.Transport:
         transport = paramiko.Transport(sock, **how)
@@ -127,7 +127,7 @@ def _asking_for(kinds: Sequence[str]) -> Callable[..., paramiko.Transport]:
 
 @dataclass(frozen=True, slots=True)
 class _Proof:
-    """Offers every key, as ``SSHClient.connect`` wants it, until the host takes one."""
+    """Offers each key until the host accepts one; an ``auth_strategy`` of paramiko."""
 
     whom: str
     user: str
@@ -136,7 +136,7 @@ class _Proof:
     agent: bool
 
     def authenticate(self, transport: paramiko.Transport) -> None:
-        """Raise SshFailed where no key is taken, with every file and why it was of no use."""
+        """Raise SshFailed if no key is accepted, with the reason for every file."""
         said = [] if self.faults else ["no key → set dfs.ha.fencing.ssh.private-key-files"]
         agent = paramiko.Agent() if self.agent else None
         try:
@@ -158,7 +158,7 @@ class _Proof:
 
 @dataclass(frozen=True, slots=True)
 class _HostCheck:
-    """Decides on the key that a host shows; paramiko itself is given no keys of hosts."""
+    """Checks the host's key; a policy of paramiko, which gets no known hosts itself."""
 
     settings: SshSettings
     known: KnownHosts
@@ -168,7 +168,7 @@ class _HostCheck:
     def missing_host_key(
         self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey
     ) -> None:
-        """Raise SshFailed where the key is not to be trusted."""
+        """Raise SshFailed if the key must not be trusted."""
         del client
         if self.settings.host_keys is HostKeys.OFF:
             log.warning("fencing.host_key_unchecked", host=hostname, key=key.get_name())
@@ -204,7 +204,7 @@ class _HostCheck:
         return known_hosts.Refused(f"its certificate: {fault}") if fault else trust
 
     def _remember(self, hostname: str, key: paramiko.PKey) -> None:
-        """Append the key, and leave every other line as it is."""
+        """Append the key to the known-hosts file."""
         path = self.settings.known_hosts.expanduser()
         path.parent.mkdir(parents=True, exist_ok=True)
         line = f"{hostname} {key.get_name()} {base64.b64encode(key.asbytes()).decode()}\n"

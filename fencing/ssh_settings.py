@@ -1,4 +1,4 @@
-"""How ``sshfence`` logs in; apart from ``fencing.ssh``, which costs a process 14 MB to import."""
+"""The settings of ``sshfence``, separate from ``fencing.ssh``, whose import takes 14 MB."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -14,12 +14,12 @@ class HostKeys(StrEnum):
     ACCEPT_NEW = "accept-new"
     """An unknown host's key is remembered; a changed one is refused."""
     OFF = "off"
-    """Any, as in Hadoop: every host that answers at the address is believed."""
+    """Any, as in Hadoop: a host that answers at the address is not authenticated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SshSettings:
-    """How we log in."""
+    """Keys, policy and limits of a login."""
 
     key_files: tuple[Path, ...] = ()
     known_hosts: Path = Path("~/.ssh/known_hosts")

@@ -1,4 +1,4 @@
-"""What a fencing attempt over ssh has shown: the table of return codes.
+"""Derives the outcome of sshfence from exit statuses and probes of the port.
 
 See docs/reference/fencing.md#sshfence.
 
@@ -17,11 +17,11 @@ NOT_FOUND: Final = 127
 """A shell's status for a command that is not installed."""
 _REFUSED: Final = "connection refused"
 _UNANSWERED: Final = re.compile(r"time ?out|timed ?out|in progress|unreachable|no route|reset")
-"""A probe tries each address of a name, and one that refuses says nothing of another."""
+"""A probe tries each address of a name; the refusal of one proves nothing about the others."""
 
 
 class Port(StrEnum):
-    """Whether a process listens on the target's port, as one probe saw it."""
+    """Whether a process listens on the target's port, by one probe."""
 
     LISTENS = "listens"
     CLOSED = "is closed"
@@ -37,10 +37,10 @@ class SshResult:
 
 
 def port_seen(status: int, said: str, host: str) -> Port:
-    """Return what one run of a netcat, or of bash, on the target's host shows.
+    """Return the state of the port by one run of netcat or bash on the target's host.
 
-    Status 1 alone proves nothing: a netcat ends with it where nothing answered in time, and where
-    it does not know an option.  Only the kernel's refusal, in words, shows a closed port.
+    Only the text "connection refused" proves a closed port.  Status 1 does not: netcat also ends
+    with it after a timeout, and for an unknown option.
     """
     if status == 0:
         return Port.LISTENS
@@ -51,7 +51,7 @@ def port_seen(status: int, said: str, host: str) -> Port:
 
 
 def port_at(addresses: Iterable[Port]) -> Port:
-    """Return what is known of a port at all addresses of a name: one silent one is a doubt."""
+    """Return the state of a port at all addresses of a name: CLOSED only if all refuse."""
     seen = set(addresses)
     if Port.LISTENS in seen:
         return Port.LISTENS
@@ -59,11 +59,10 @@ def port_at(addresses: Iterable[Port]) -> Port:
 
 
 def judge_killed(status: int, pids: frozenset[int], left: frozenset[int]) -> SshResult | None:
-    """Decide from ``fuser -k`` alone, or return None where only the port can decide.
+    """Return the result of ``fuser -k``, or None if the port must be probed.
 
-    ``pids`` are the processes that it named, ``left`` those on the port a moment after the kill.
-    Other ones than those that were killed do no harm: a supervisor has started the NameNode anew,
-    and it starts as standby.
+    ``pids`` are the processes that it killed, ``left`` those on the port after that.  A new process
+    does no harm: it is a NameNode that a supervisor has restarted, and starts as standby.
     """
     if status == 0 and pids:
         unkillable = sorted(pids & left)
@@ -80,11 +79,11 @@ def judge_killed(status: int, pids: frozenset[int], left: frozenset[int]) -> Ssh
 
 
 def judge_port(on_host: Port | None, from_here: Port) -> SshResult:
-    """Decide where ``fuser`` named no process: there is none, or it may not see it.
+    """Return the result if ``fuser`` named no process: there is none, or it may not see it.
 
-    ``on_host`` is None where it was not asked for.  Hadoop takes any failure of ``nc``, also that
-    it is not installed, for a closed port.  A port that is silent from here is no closed one: a
-    process that hangs answers no connection either.
+    ``on_host`` is None without a probe there.  Hadoop takes any failure of ``nc``, even a missing
+    ``nc``, for a closed port.  A port that does not answer from here is not closed: a hanging
+    process does not answer either.
     """
     there = "" if on_host is None else f"{on_host} there and "
     seen = f"the port {there}{from_here} from here"

@@ -1,1 +1,1 @@
-"""The health of the local NameNode: a pure core that judges probes, and the loop that probes."""
+"""Monitors the health of the local NameNode: a core that judges probes, and a loop of probes."""

@@ -1,10 +1,10 @@
-"""From the outcomes of probes to the NameNode's health, and when to probe again.
+"""Judges the NameNode's health from the outcomes of probes, and decides when to probe again.
 
-Silence and refusal are damped apart, each as N of the last M probes
-(docs/reference/health.md#refused-and-slow): a slow NameNode may be in a long garbage collection, a
-refused connection shows that nothing listens.  A broken connection proves nothing by itself (the
-server may have dropped an idle peer), but it makes us ask at once.  A process that was seen to end
-needs no second opinion.
+Refused and unanswered probes have separate limits, each as N of the last M probes
+(docs/reference/health.md#refused-and-slow): a refusal shows that no process listens, while a slow
+NameNode may be in a long garbage collection.  A broken connection alone proves nothing, since the
+server may have dropped an idle peer, but leads to a probe at once.  The end of the process counts
+at once.
 """
 
 from enum import StrEnum
@@ -14,45 +14,45 @@ from ha.record import dataclass, replace
 
 
 class Health(StrEnum):
-    """What we hold of the NameNode; INITIALIZING before the first result, and while it loads."""
+    """The judgement; INITIALIZING before the first probe and while the NameNode loads."""
 
     INITIALIZING = "initializing"
     HEALTHY = "healthy"
     UNHEALTHY = "unhealthy"
     NOT_RESPONDING = "not_responding"
     MONITOR_FAILED = "monitor_failed"
-    """The health is unknown from now on: the monitor itself has ended."""
+    """The monitor itself has ended, so the health is unknown."""
 
 
 class Trouble(StrEnum):
-    """What kind of trouble a NameNode is in that is not healthy."""
+    """Why a NameNode is not healthy."""
 
     NONE = "none"
     ILL = "ill"
     """The NameNode reports that it is unhealthy."""
     FAULTY = "faulty"
-    """It answers, but not as the protocol would have it."""
+    """It answers with an exception outside the protocol."""
     SLOW = "slow"
-    """It answers too late, or not at all; its process may well live."""
+    """It answers too late or not at all; its process may be alive."""
     GONE = "gone"
     """No process listens, or the NameNode's process has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Status and health were both answered well."""
+    """getServiceStatus and monitorHealth both succeeded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Starting:
-    """The NameNode answered that it is not ready to be asked: it loads its image."""
+    """The NameNode answered that it is still loading its image."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unwell:
-    """The NameNode answered that it is not well."""
+    """The NameNode answered that it is unhealthy."""
 
     reason: str
 
@@ -66,14 +66,14 @@ class Faulted:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """The connection ended, at rest or under a probe."""
+    """The connection broke, during a probe or between two."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """No connection could be made: no process listens."""
+    """The connection was refused: no process listens."""
 
     reason: str
 
@@ -87,14 +87,14 @@ class Unanswered:
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
-    """No answer came in time, but our own event loop stood still for a large part of that time."""
+    """No answer came in time, but our own event loop was blocked for much of that time."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The NameNode's process is no more."""
+    """The NameNode's process has ended."""
 
     reason: str
 
@@ -104,9 +104,9 @@ ProbeOutcome = (
 )
 
 OWN_DELAY_SHARE: Final = 1 / 3
-"""Of a probe's deadline: if our own delay is at least this share, silence proves nothing."""
+"""If our own loop was late by this share of a probe's deadline, the probe does not count."""
 MOST_UNJUDGED: Final = 2
-"""In a row.  A loop that is late at each probe must not hide for ever that a NameNode hangs."""
+"""In a row; after that they count, or a loop that is always late would hide a hanging NameNode."""
 
 
 class _Kind(StrEnum):
@@ -123,15 +123,13 @@ class HealthSettings:
     retry_interval_seconds: float = 1.0
     rpc_timeout_seconds: float = 45.0
     refusals: int = 1
-    """This number of refused or twice broken connections of ``refusals_of`` makes a NameNode gone.
-    """
+    """This number of refused probes among the last ``refusals_of`` makes it NOT_RESPONDING."""
     refusals_of: int = 0
-    """The newest probes that count; 0: as many as ``refusals``, which is "in a row"."""
+    """0 means ``refusals``: all in a row."""
     timeouts: int = 1
-    """This number of probes without an answer of ``timeouts_of`` makes a NameNode not responding.
-    """
+    """This number of unanswered probes among the last ``timeouts_of`` does, too."""
     timeouts_of: int = 0
-    """The newest probes that count; 0: as many as ``timeouts``."""
+    """0 means ``timeouts``."""
 
     def __post_init__(self) -> None:
         if self.check_interval_seconds <= 0 or self.rpc_timeout_seconds <= 0:
@@ -144,18 +142,18 @@ class HealthSettings:
 
     @property
     def refusals_window(self) -> int:
-        """How many of the newest probes count for ``refusals``."""
+        """The number of newest probes that count for ``refusals``."""
         return self.refusals_of or self.refusals
 
     @property
     def timeouts_window(self) -> int:
-        """How many of the newest probes count for ``timeouts``."""
+        """The number of newest probes that count for ``timeouts``."""
         return self.timeouts_of or self.timeouts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthState:
-    """What the judgement depends on."""
+    """The judgement, and the facts that the next one depends on."""
 
     settings: HealthSettings
     health: Health = Health.INITIALIZING
@@ -164,19 +162,19 @@ class HealthState:
     broken_in_a_row: int = 0
     unjudged_in_a_row: int = 0
     recent: tuple[_Kind, ...] = ()
-    """The newest probes, as many as any limit looks at; the oldest first."""
+    """The newest probes, as many as the longer window has, the oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The state afterwards, and how long to wait before the next probe."""
+    """The state after a probe, and how long to wait before the next one."""
 
     state: HealthState
     probe_after_seconds: float
 
 
 def step(state: HealthState, outcome: ProbeOutcome) -> Step:
-    """Judge one probe."""
+    """Return the judgement after a probe."""
     settings = state.settings
     match outcome:
         case Answered():
@@ -185,7 +183,7 @@ def step(state: HealthState, outcome: ProbeOutcome) -> Step:
             starting = _accept_answer(state, Health.INITIALIZING, Trouble.NONE, reason)
             return Step(starting, settings.check_interval_seconds)
         case Unwell(reason=reason):
-            # An answer, not a guess: no damping.
+            # The NameNode's own answer counts at once.
             ill = _accept_answer(state, Health.UNHEALTHY, Trouble.ILL, reason)
             return Step(ill, settings.check_interval_seconds)
         case Faulted(reason=reason):
@@ -194,13 +192,13 @@ def step(state: HealthState, outcome: ProbeOutcome) -> Step:
         case Broken(reason=reason):
             return _count_broken(state, reason)
         case Refused(reason=reason):
-            return _silent(state, _Kind.REFUSED, reason)
+            return _count_silence(state, _Kind.REFUSED, reason)
         case Unanswered(reason=reason):
-            return _silent(state, _Kind.SLOW, reason)
+            return _count_silence(state, _Kind.SLOW, reason)
         case Unjudged(reason=reason):
             return _count_unjudged(state, reason)
         case Ended(reason=reason):
-            # What comes next is another process, and owes nothing to this one's history.
+            # The next process starts with an empty history.
             gone = _enter(state, Health.NOT_RESPONDING, Trouble.GONE, reason)
             gone = replace(gone, recent=(), broken_in_a_row=0, unjudged_in_a_row=0)
             return Step(gone, settings.retry_interval_seconds)
@@ -210,10 +208,10 @@ def step(state: HealthState, outcome: ProbeOutcome) -> Step:
 def discard_if_loop_was_late(
     outcome: ProbeOutcome, *, late_seconds: float, deadline_seconds: float
 ) -> ProbeOutcome:
-    """Return the outcome of a probe, unjudged if our own loop was late by ``late_seconds`` in all.
+    """Return the outcome, or Unjudged if it is a timeout and our loop was late by a third of it.
 
-    The bad schedule: the machine of both stands still for longer than the deadline.  When it goes
-    on, our timer is due before the NameNode can have answered.
+    The bad schedule: the machine with both processes stops for longer than the deadline.  When it
+    goes on, our timer fires before the NameNode can answer.
 
     See docs/reference/health.md#our-own-delay.
     """
@@ -222,8 +220,8 @@ def discard_if_loop_was_late(
     return Unjudged(f"{outcome.reason}, while our own event loop was {late_seconds:.1f} s late")
 
 
-def note_monitor_failure(state: HealthState, reason: str) -> HealthState:
-    """Return the health after the monitor itself has ended.
+def record_monitor_failure(state: HealthState, reason: str) -> HealthState:
+    """Return the state after the monitor itself has ended.
 
     See docs/reference/health.md#end-of-the-monitor.
     """
@@ -232,11 +230,10 @@ def note_monitor_failure(state: HealthState, reason: str) -> HealthState:
 
 def _recover(state: HealthState) -> HealthState:
     heard = replace(_remember(state, _Kind.ANSWERED), broken_in_a_row=0)
-    over = _over_a_limit(heard) if state.health is Health.NOT_RESPONDING else None
+    over = _find_exceeded_limit(heard) if state.health is Health.NOT_RESPONDING else None
     if over is None:
         return _enter(heard, Health.HEALTHY, Trouble.NONE, "")
-    # A window that is longer than its limit damps the way back, too: one good answer among five
-    # late ones is no recovery.
+    # With a window longer than its limit, one good answer among five late ones is no recovery.
     trouble, counted = over
     return _enter(heard, Health.NOT_RESPONDING, trouble, f"it answers again, but {counted}")
 
@@ -250,20 +247,20 @@ def _accept_answer(
 
 def _count_broken(state: HealthState, reason: str) -> Step:
     if state.broken_in_a_row == 0:
-        # A killed process closes its sockets before its port refuses: ask now, not in a second.
+        # A killed process closes its sockets, and then refuses connections: probe at once.
         return Step(replace(state, broken_in_a_row=1), 0.0)
-    return _silent(state, _Kind.REFUSED, reason)
+    return _count_silence(state, _Kind.REFUSED, reason)
 
 
 def _count_unjudged(state: HealthState, reason: str) -> Step:
     if state.unjudged_in_a_row >= MOST_UNJUDGED:
-        return _silent(state, _Kind.SLOW, reason)
+        return _count_silence(state, _Kind.SLOW, reason)
     return Step(replace(state, unjudged_in_a_row=state.unjudged_in_a_row + 1), 0.0)
 
 
-def _silent(state: HealthState, kind: _Kind, reason: str) -> Step:
+def _count_silence(state: HealthState, kind: _Kind, reason: str) -> Step:
     missed = _remember(state, kind)
-    over = _over_a_limit(missed)
+    over = _find_exceeded_limit(missed)
     if over is not None:
         trouble, counted = over
         words = reason if len(missed.recent) == 1 else f"{reason} ({counted})"
@@ -271,15 +268,15 @@ def _silent(state: HealthState, kind: _Kind, reason: str) -> Step:
     return Step(missed, state.settings.retry_interval_seconds)
 
 
-def _over_a_limit(state: HealthState) -> tuple[Trouble, str] | None:
-    """Return which limit the newest probes exceed, and the count in words; the graver one first."""
+def _find_exceeded_limit(state: HealthState) -> tuple[Trouble, str] | None:
+    """Return the trouble whose limit is reached, refusals first, and the count in words."""
     settings = state.settings
     window = state.recent[-settings.refusals_window :]
     refused = window.count(_Kind.REFUSED)
     if refused >= settings.refusals:
         return Trouble.GONE, f"{refused} of the last {len(window)} probes were refused"
     window = state.recent[-settings.timeouts_window :]
-    # A refusal is no answer either: a NameNode that is now slow, now refusing, is not well.
+    # Refusals count as unanswered, too, for a NameNode that alternates between both.
     missed = len(window) - window.count(_Kind.ANSWERED)
     if _Kind.SLOW in window and missed >= settings.timeouts:
         return Trouble.SLOW, f"{missed} of the last {len(window)} probes had no answer"

@@ -1,4 +1,4 @@
-"""Probes the local NameNode over one open connection, whose end shows that the process died."""
+"""Probes the local NameNode over one open connection, whose end shows the end of the process."""
 
 import asyncio
 import math
@@ -11,7 +11,7 @@ from ha.conf.topology import HostPort
 from ha.daemon.own_delay import OwnDelay
 from ha.health import core
 from ha.health.core import discard_if_loop_was_late, step
-from ha.health.pid_file import Over, PidFile, Running
+from ha.health.pid_file import Ended, PidFile, Running
 from ha.rpc.client import Connect, RpcConnection
 from ha.rpc.errors import ConnectFailed, DeadlineExceeded
 from ha.security.sasl.mechanism import SaslFailure
@@ -22,28 +22,28 @@ from ha.service.model import ServiceState, ServiceStatus
 log = structlog.get_logger()
 
 CALLS: Final = 3
-"""A probe connects, asks for the status and then for the health, each within the deadline."""
+"""A probe connects, calls getServiceStatus and then monitorHealth, each within the deadline."""
 DELAY_STEPS: Final = 8
-"""So often within a deadline our own event loop is looked at."""
+"""The number of times within a deadline that our own event loop's delay is measured."""
 
 
 class Listener(Protocol):
-    """Receives changes.  The methods run on the loop and must not block."""
+    """Receives reports and changes; the methods run on the event loop and must not block."""
 
     def status_reported(self, status: ServiceStatus) -> None:
-        """Take the NameNode's report, in each round that has one, before any change of health."""
+        """Handle the NameNode's report; called in each round before ``health_changed``."""
 
     def health_changed(self, health: core.Health, reason: str) -> None:
-        """Take note that the judgement, or the kind of trouble, has changed."""
+        """Handle a change of the judgement or of the trouble."""
 
 
 class HealthMonitor:
-    """Watches one NameNode until cancelled.
+    """Monitors one NameNode until cancelled.
 
-    Each round asks getServiceStatus, then monitorHealth.  Between rounds it waits for the
-    connection's end as well as for the clock, so that a killed NameNode is known within
-    milliseconds.  A frozen one keeps its sockets; only the probe's deadline finds it.  With a pid
-    file, the end of its process is known even where a child of it still holds the sockets.
+    Each round calls getServiceStatus and monitorHealth.  Between rounds it also waits for the end
+    of the connection, which shows a killed NameNode within milliseconds.  A stopped NameNode keeps
+    its sockets, and is found by the probe's deadline.  With a pid file, the end of the process is
+    found even if a child process still has the sockets open.
     """
 
     def __init__(
@@ -70,29 +70,28 @@ class HealthMonitor:
 
     @property
     def state(self) -> core.HealthState:
-        """The judgement after the last probe; a frozen value."""
+        """The state after the last probe."""
         return self._state
 
     @property
     def client(self) -> ServiceClient | None:
-        """The open connection, for requests to the NameNode that must not wait."""
+        """The open connection, for requests that must not wait for a new one; None without one."""
         return self._client
 
     def probe_now(self) -> None:
-        """Begin a probe at once, or after the one that runs."""
+        """Begin a probe at once, or after the running one."""
         self._hurry.set()
 
     async def run(self) -> None:
-        """Probe for ever.
+        """Probe until cancelled.
 
-        Whatever ends this is reported as MONITOR_FAILED and raised: a controller that no longer
-        knows its NameNode must not stay in the election
-        (docs/reference/health.md#end-of-the-monitor).
+        An exception is reported as MONITOR_FAILED and raised: a controller without a monitor must
+        not stay in the election (docs/reference/health.md#end-of-the-monitor).
         """
         try:
-            await self._rounds()
+            await self._run_rounds()
         except Exception as failure:
-            self._state = core.note_monitor_failure(
+            self._state = core.record_monitor_failure(
                 self._state, f"the health monitor died: {failure!r}"
             )
             log.exception("health.monitor.failed", address=str(self._address))
@@ -102,26 +101,26 @@ class HealthMonitor:
             self._heartbeat(math.inf)
             if self._process is not None:
                 self._process.close()
-            await self._hang_up()
+            await self._close_client()
 
-    async def _rounds(self) -> None:
+    async def _run_rounds(self) -> None:
         outcome: core.ProbeOutcome | None = None
         while True:
             if outcome is None:
-                outcome = await self._measured_probe()
+                outcome = await self._probe_and_measure()
             wait_seconds = self._judge(outcome)
             if not isinstance(outcome, core.Answered | core.Starting | core.Unwell):
-                await self._hang_up()
+                await self._close_client()
             self._heartbeat(wait_seconds)
-            outcome = await self._rest(wait_seconds)
+            outcome = await self._wait(wait_seconds)
 
-    async def _measured_probe(self) -> core.ProbeOutcome:
+    async def _probe_and_measure(self) -> core.ProbeOutcome:
         loop, deadline = asyncio.get_running_loop(), self._state.settings.rpc_timeout_seconds
         begun = loop.time()
         self._heartbeat(CALLS * deadline)
-        self._hurry.clear()  # what is asked for from here on, this probe may be too early for
+        self._hurry.clear()  # a later request needs another probe
         with OwnDelay(deadline / DELAY_STEPS) as delay:
-            silent = self._with_process(await self._probe())
+            silent = self._consult_pid_file(await self._probe())
         outcome = discard_if_loop_was_late(
             silent, late_seconds=delay.seconds, deadline_seconds=deadline
         )
@@ -146,24 +145,24 @@ class HealthMonitor:
             self._listener.health_changed(after.health, after.reason)
         return result.probe_after_seconds
 
-    def _with_process(self, outcome: core.ProbeOutcome) -> core.ProbeOutcome:
-        """Add to the outcome what the pid file shows: that the process has ended, or its pid."""
+    def _consult_pid_file(self, outcome: core.ProbeOutcome) -> core.ProbeOutcome:
+        """Return the outcome with the pid file's information: the process's end, or its pid."""
         process = self._process
         if process is None:
             return outcome
         if isinstance(outcome, core.Answered | core.Starting | core.Unwell | core.Faulted):
-            process.answered()
+            process.hold()
             return outcome
         match process.look():
-            # A dead number that never was seen to answer may be a stale file: it does not
-            # overrule a connection that was accepted.
-            case Over(pid=pid, answered=answered) if answered or not isinstance(
+            # Without an answer of this process the pid file may be stale; then an accepted
+            # connection counts more.
+            case Ended(pid=pid, answered=answered) if answered or not isinstance(
                 outcome, core.Unanswered
             ):
-                process.close()  # else its end would wake us again at once, for ever
+                process.close()  # else wait_ended() would return at once in each round
                 return core.Ended(f"process {pid} of {process.path} has ended")
             case Running(pid=pid):
-                return _of_living(outcome, pid)
+                return _add_pid(outcome, pid)
             case _:
                 return outcome
 
@@ -184,11 +183,11 @@ class HealthMonitor:
         except ServiceRefused as failure:
             return core.Faulted(str(failure))
         except ServiceUnreachable as failure:
-            return _silence(failure, self._address)
+            return _classify_failure(failure, self._address)
         return core.Answered()
 
-    async def _rest(self, seconds: float) -> core.ProbeOutcome | None:
-        """Wait for the next round; the connection's end cuts it short and is an outcome."""
+    async def _wait(self, seconds: float) -> core.ProbeOutcome | None:
+        """Wait for the next round; return an outcome if the connection or process ends before."""
         if seconds <= 0:
             return None
         hurry = asyncio.ensure_future(self._hurry.wait())
@@ -198,7 +197,7 @@ class HealthMonitor:
             closed = asyncio.ensure_future(self._client.wait_closed())
             waits.append(closed)
         if self._process is not None:
-            waits.append(asyncio.ensure_future(self._process.ended()))
+            waits.append(asyncio.ensure_future(self._process.wait_ended()))
         try:
             done, _ = await asyncio.wait(
                 waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
@@ -207,32 +206,32 @@ class HealthMonitor:
             for wait in waits:
                 wait.cancel()
         if closed in done:
-            return self._with_process(core.Broken(str(closed.result())))
+            return self._consult_pid_file(core.Broken(str(closed.result())))
         if done - {hurry}:
-            return self._with_process(core.Broken("the process has ended"))
+            return self._consult_pid_file(core.Broken("the process has ended"))
         return None
 
-    async def _hang_up(self) -> None:
+    async def _close_client(self) -> None:
         client, self._client = self._client, None
         if client is not None:
             await client.close()
 
 
-def _silence(failure: ServiceUnreachable, address: HostPort) -> core.ProbeOutcome:
+def _classify_failure(failure: ServiceUnreachable, address: HostPort) -> core.ProbeOutcome:
     match failure.__cause__:
         case DeadlineExceeded():
             return core.Unanswered(str(failure))
         case ConnectFailed(__cause__=ConnectionRefusedError()):
             return core.Refused(f"nobody listens at {address}: connection refused")
         case ConnectFailed() as refused:
-            # Where the name or our own ticket is lacking, the process may well live.
+            # Without an address or a Kerberos ticket of ours, the process may be alive.
             late = isinstance(refused.__cause__, TimeoutError | SaslFailure | None)
             return core.Unanswered(str(failure)) if late else core.Refused(str(failure))
         case _:
             return core.Broken(str(failure))
 
 
-def _of_living(outcome: core.ProbeOutcome, pid: int) -> core.ProbeOutcome:
+def _add_pid(outcome: core.ProbeOutcome, pid: int) -> core.ProbeOutcome:
     match outcome:
         case core.Refused(reason=reason):
             return core.Refused(f"process {pid} runs, but {reason}")

@@ -1,4 +1,4 @@
-"""Whether the process that a pid file names runs: known at once, without asking the NameNode."""
+"""Checks by a pid file whether the NameNode's process runs, without a request to it."""
 
 import asyncio
 import os
@@ -13,28 +13,28 @@ log = structlog.get_logger()
 
 _PID_FILE_LIMIT_BYTES = 64
 _MOST_PID = 1 << 22
-"""PID_MAX_LIMIT of Linux; a number beyond 31 bits is no argument of a system call."""
+"""PID_MAX_LIMIT of Linux; system calls fail for a number of more than 31 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The process lives."""
+    """The process runs."""
 
     pid: int
 
 
 @dataclass(frozen=True, slots=True)
-class Over:
+class Ended:
     """The process has ended."""
 
     pid: int
     answered: bool
-    """It is the process that was running while the NameNode answered us."""
+    """True for the process that was held when the NameNode answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The pid file does not show it."""
+    """The pid file does not show whether the process runs."""
 
     reason: str
 
@@ -42,9 +42,9 @@ class Unknown:
 class PidFile:
     """Watches the process of a NameNode on this machine by its pid file.
 
-    A number in a file may be stale, or may have been given to another process since.  So the
-    process is held by a descriptor from the moment at which the NameNode answered: the end of
-    that process is certain.  Of one that never answered, only the number is known.
+    The pid in a file may be stale, or belong to another process by now.  So a pidfd of the process
+    is opened when the NameNode has answered, and its end is certain then.  Before, only the number
+    is known.
     """
 
     def __init__(self, path: Path) -> None:
@@ -52,8 +52,8 @@ class PidFile:
         self._pid = 0
         self._descriptor: int | None = None
 
-    def answered(self) -> None:
-        """Take the process in the file to be the NameNode, which has just answered."""
+    def hold(self) -> None:
+        """Open a pidfd of the process in the file; call this when the NameNode has answered."""
         pid = self._read()
         if isinstance(pid, Unknown) or (pid == self._pid and not self._has_ended()):
             return
@@ -65,23 +65,23 @@ class PidFile:
             return
         self._pid = pid
 
-    def look(self) -> Running | Over | Unknown:
-        """Return what is known of the process now."""
+    def look(self) -> Running | Ended | Unknown:
+        """Return whether the process runs."""
         pid = self._read()
         if self._descriptor is not None and (isinstance(pid, Unknown) or pid == self._pid):
-            return Over(self._pid, answered=True) if self._has_ended() else Running(self._pid)
+            return Ended(self._pid, answered=True) if self._has_ended() else Running(self._pid)
         if isinstance(pid, Unknown):
             return pid
         try:
             os.kill(pid, 0)
         except ProcessLookupError:
-            return Over(pid, answered=False)
+            return Ended(pid, answered=False)
         except PermissionError:
-            return Running(pid)  # somebody else's, but it lives
+            return Running(pid)  # it is another user's process
         return Running(pid)
 
-    async def ended(self) -> None:
-        """Return when the process that answered ends; never, where none is held."""
+    async def wait_ended(self) -> None:
+        """Return when the held process ends; wait for ever if none is held."""
         loop = asyncio.get_running_loop()
         over: asyncio.Future[None] = loop.create_future()
         descriptor = self._descriptor
@@ -100,7 +100,7 @@ class PidFile:
             loop.remove_reader(descriptor)
 
     def close(self) -> None:
-        """Let go of the process."""
+        """Close the pidfd."""
         descriptor, self._descriptor, self._pid = self._descriptor, None, 0
         if descriptor is not None:
             os.close(descriptor)

@@ -136,7 +136,7 @@ def test_w16_fewer_failures_than_the_limit_never_cost_a_healthy_namenode(
 
 
 def test_a_monitor_that_died_knows_nothing() -> None:
-    state = core.note_monitor_failure(
+    state = core.record_monitor_failure(
         step(core.HealthState(settings=QUICK), OK).state, "out of memory"
     )
     assert (state.health, state.reason) == (H.MONITOR_FAILED, "out of memory")

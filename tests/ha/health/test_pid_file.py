@@ -12,7 +12,7 @@ import pytest
 
 from ha.health.core import Health, HealthSettings, Trouble
 from ha.health.monitor import HealthMonitor
-from ha.health.pid_file import Over, PidFile, Running, Unknown
+from ha.health.pid_file import Ended, PidFile, Running, Unknown
 from tests import balance
 from tests.ha.health.test_monitor import TURNS, Ear
 from tests.ha.zkfc.toy_namenode import SharedResource, ToyNameNode
@@ -126,19 +126,19 @@ def test_what_a_pid_file_tells(tmp_path: Path, process: "subprocess.Popen[bytes]
     path.write_text("-1")
     assert isinstance(watched.look(), Unknown)
     path.write_text(str(2**40))  # no number of a process, and no system call takes it
-    watched.answered()
+    watched.hold()
     assert isinstance(watched.look(), Unknown)
     path.write_text(str(process.pid))
-    watched.answered()
+    watched.hold()
     assert watched.look() == Running(process.pid)
     process.kill()
     process.wait()
-    assert watched.look() == Over(process.pid, answered=True)
+    assert watched.look() == Ended(process.pid, answered=True)
     path.unlink()  # as a clean stop does
-    assert watched.look() == Over(process.pid, answered=True)
+    assert watched.look() == Ended(process.pid, answered=True)
     path.write_text(str(os.getpid()))  # restarted
     assert watched.look() == Running(os.getpid())
-    watched.answered()
+    watched.hold()
     assert watched.look() == Running(os.getpid())
     watched.close()
 
@@ -150,11 +150,11 @@ async def test_the_loop_watches_a_process_only_as_long_as_it_is_waited_for(
     path = tmp_path / "namenode.pid"
     path.write_text(str(process.pid))
     watched = PidFile(path)
-    watched.answered()
+    watched.hold()
     (descriptor,) = [
         number for number, of in balance.descriptors().items() if of == "anon_inode:[pidfd]"
     ]
-    waits = asyncio.create_task(watched.ended())
+    waits = asyncio.create_task(watched.wait_ended())
     await asyncio.sleep(0)
     process.kill() if ends else waits.cancel()
     await asyncio.wait([waits], timeout=30.0)
@@ -167,13 +167,13 @@ async def test_the_loop_watches_a_process_only_as_long_as_it_is_waited_for(
     ("failure", "seen"),
     [
         (None, Running(4711)),
-        (ProcessLookupError, Over(4711, answered=False)),
+        (ProcessLookupError, Ended(4711, answered=False)),
         (PermissionError, Running(4711)),  # another user's
     ],
 )
 def test_what_a_number_tells_that_was_never_seen_to_answer(
     failure: type[OSError] | None,
-    seen: Running | Over,
+    seen: Running | Ended,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
