@@ -1,1 +1,1 @@
-"""What one JournalNode decides about one journal, without touching a disk or a socket."""
+"""The decisions of one JournalNode about one journal, without I/O."""

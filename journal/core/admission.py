@@ -1,4 +1,4 @@
-"""May this writer speak?  Epoch, serial and committed txid, in Hadoop's order.
+"""Admits a writer's request: checks epoch, serial and committed txid, in Hadoop's order.
 
 See docs/reference/journal-node.md#admission.
 """
@@ -6,7 +6,7 @@ See docs/reference/journal-node.md#admission.
 from ha.record import dataclass, replace
 from journal import errors
 from journal.core.effects import AbandonSegment, Effect, PersistPromise, RememberCommitted
-from journal.core.limits import reach_of_claims, require_sane_stamp, require_small_leap
+from journal.core.limits import highest_claimable, require_sane_stamp, require_small_leap
 from journal.core.requests import Stamp
 from journal.core.state import NO_SERIAL, SERIAL_UNKNOWN, JournalState
 from journal.errors import StorageFailed
@@ -15,7 +15,7 @@ from journal.model import Epoch, NamespaceInfo, TxId
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """What hearing the stamp has changed, and the refusal if the request ends here."""
+    """The state and effects of a stamp, and the refusal if the request is not carried out."""
 
     state: JournalState
     effects: tuple[Effect, ...] = ()
@@ -23,7 +23,7 @@ class Admitted:
 
 
 def require_formatted(state: JournalState) -> NamespaceInfo:
-    """Return the journal's namespace, or raise NotFormatted where there is no storage yet."""
+    """Return the journal's namespace, or raise NotFormatted."""
     if state.namespace is None:
         raise errors.NotFormatted("the journal is not formatted on this node")
     return state.namespace
@@ -45,13 +45,13 @@ def require_namespace(state: JournalState, theirs: NamespaceInfo) -> None:
 
 
 def admit(state: JournalState, stamp: Stamp, *, promises: bool) -> Admitted:
-    """Check a writer's stamp; only a request that ``promises`` may bring a newer epoch.
+    """Check a writer's stamp; only a request that ``promises`` may have a newer epoch.
 
     Raises:
-        NotFormatted: there is nothing to write to.
-        Fenced: a newer writer was promised; nothing changes.
-        WrongNamespace, OutOfSync, BadRequest: the request cannot be meant for this journal, or
-            not now; nothing changes.
+        NotFormatted: the journal is not formatted.
+        Fenced: a newer epoch was promised; nothing changes.
+        WrongNamespace, OutOfSync, BadRequest: the request does not fit this journal or its state;
+            nothing changes.
     """
     require_formatted(state)
     if stamp.epoch < state.promised:
@@ -62,7 +62,7 @@ def admit(state: JournalState, stamp: Stamp, *, promises: bool) -> Admitted:
         )
     newer = stamp.epoch > state.promised
     if newer and not promises:
-        # One stray heartbeat must not fence a writer.
+        # A single heartbeat must not fence the promised writer.
         raise errors.OutOfSync(
             f"epoch {stamp.epoch} has not been promised here, {state.promised} has; this request "
             "promises nothing: ask newEpoch first"
@@ -71,8 +71,8 @@ def admit(state: JournalState, stamp: Stamp, *, promises: bool) -> Admitted:
     require_sane_stamp(state, stamp, known=not newer and state.serial != SERIAL_UNKNOWN)
     effects: tuple[Effect, ...] = ()
     if newer:
-        # We missed this writer's newEpoch, but a majority granted it one, or it could not
-        # have sent this.  Promising late is as good as promising then.
+        # This node missed the writer's newEpoch.  A majority granted it, or the writer would not
+        # send this request, so the node may promise it now.
         promised = promise(state, stamp.epoch)
         state, effects = replace(promised.state, serial=SERIAL_UNKNOWN), promised.effects
     if stamp.serial <= max(state.serial, NO_SERIAL):
@@ -80,8 +80,8 @@ def admit(state: JournalState, stamp: Stamp, *, promises: bool) -> Admitted:
             f"request {stamp.serial} of epoch {stamp.epoch} came after request {state.serial}"
         )
         return Admitted(state, effects, refusal)
-    # The number stays used even when the call fails: a late twin must not take effect.
-    # One replacement for all facts, as each costs as much as the check of a short batch.
+    # The serial counts even if the request fails: a late duplicate must not take effect.  There
+    # is one call of replace for all fields, as each costs as much as the check of a short batch.
     committed = state.committed
     claimed = state.claimed if stamp.committed is None else stamp.committed
     if stamp.committed is not None and stamp.committed != committed:
@@ -91,7 +91,7 @@ def admit(state: JournalState, stamp: Stamp, *, promises: bool) -> Admitted:
                 f"to {stamp.committed}"
             )
             return Admitted(replace(state, serial=stamp.serial), effects, backward)
-        usable = min(claimed, reach_of_claims(state, stamp.epoch))
+        usable = min(claimed, highest_claimable(state, stamp.epoch))
         if usable > committed:
             committed = usable
             effects = (*effects, RememberCommitted(committed))
@@ -100,17 +100,17 @@ def admit(state: JournalState, stamp: Stamp, *, promises: bool) -> Admitted:
 
 
 def promise(state: JournalState, epoch: Epoch) -> Admitted:
-    """Promise a newer epoch; the older writer's open segment is abandoned with it.
+    """Promise a newer epoch, and close the older writer's open segment.
 
-    Hadoop leaves the segment open when a request other than newEpoch brings the new epoch.
-    Nothing may be appended to it any more, so we close it.
+    Hadoop leaves the segment open if another request than newEpoch has the new epoch, though
+    nothing may be appended to it any more.
     """
     closed = abandon(replace(state, promised=epoch, serial=NO_SERIAL, claimed=state.committed))
     return Admitted(closed.state, (PersistPromise(epoch), *closed.effects))
 
 
 def damage_refusal(state: JournalState, first: TxId) -> StorageFailed | None:
-    """Return the refusal of a request that depends on damaged bytes, or None if those are sound."""
+    """Return the refusal of a request about a damaged segment; None if it is sound."""
     damage = state.damaged.get(first)
     if damage is None:
         return None
@@ -122,7 +122,7 @@ def damage_refusal(state: JournalState, first: TxId) -> StorageFailed | None:
 
 
 def abandon(state: JournalState) -> Admitted:
-    """Close the open segment, if any, as it is; one without an edit leaves no trace."""
+    """Close the open segment, if any; drop it if it has no edit."""
     if state.open is None:
         return Admitted(state)
     effect = AbandonSegment(state.open.first, empty=state.open.empty)

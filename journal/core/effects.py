@@ -1,4 +1,4 @@
-"""What a step asks of the disk.  Each is durable when it has been carried out, in order."""
+"""The effects of a step on the disk; they are carried out in order, and each is then durable."""
 
 from ha.record import dataclass, record
 from journal.core.replies import Reply
@@ -9,7 +9,7 @@ from journal.model import Epoch, NamespaceInfo, Segment, TxId
 
 @dataclass(frozen=True, slots=True)
 class FormatStorage:
-    """Destroy what is there and begin an empty journal."""
+    """Delete the journal's files, and begin an empty journal."""
 
     namespace: NamespaceInfo
     incarnation: str
@@ -18,7 +18,7 @@ class FormatStorage:
 
 @dataclass(frozen=True, slots=True)
 class PersistAdmission:
-    """A vote for this incarnation from now on, by a writer's word or, with None, the founders'."""
+    """Record that this incarnation has a vote, given by a writer or, with None, at the format."""
 
     incarnation: str
     epoch: Epoch | None
@@ -26,42 +26,42 @@ class PersistAdmission:
 
 @dataclass(frozen=True, slots=True)
 class PersistPromise:
-    """Never forget that this epoch was promised."""
+    """Record the promised epoch."""
 
     epoch: Epoch
 
 
 @dataclass(frozen=True, slots=True)
 class PersistWriter:
-    """Remember whose segment was started last."""
+    """Record the epoch that started the last segment (last-writer-epoch)."""
 
     epoch: Epoch
 
 
 @dataclass(frozen=True, slots=True)
 class PersistReadLease:
-    """Remember, also after a restart, for how long some writer may yet serve reads."""
+    """Record the longest read lease that a writer may still hold."""
 
     micros: int
 
 
 @record
 class RememberCommitted:
-    """Note a lower bound of what is on a quorum.  The one effect that need not be durable."""
+    """Note a lower bound of the committed edits; the only effect that need not be durable."""
 
     txid: TxId
 
 
 @dataclass(frozen=True, slots=True)
 class MoveAside:
-    """Take an abandoned in-progress file out of the way, for good; its edits are void."""
+    """Rename an abandoned in-progress file for good; its edits are void."""
 
     first: TxId
 
 
 @dataclass(frozen=True, slots=True)
 class CreateSegment:
-    """Begin an empty in-progress file; its writer is recorded before the file gets its name."""
+    """Create an empty in-progress file; its writer is recorded before the file gets its name."""
 
     first: TxId
     layout_version: int
@@ -70,7 +70,7 @@ class CreateSegment:
 
 @dataclass(frozen=True, slots=True)
 class RecordSegment:
-    """Note next to the file its writer and, once they are settled, its end and its digest."""
+    """Record the segment's writer and, once they are final, its end and digest."""
 
     segment: Segment
 
@@ -94,14 +94,14 @@ class AbandonSegment:
 
 @dataclass(frozen=True, slots=True)
 class FinalizeSegment:
-    """Close the file for good: record end and digest, cut what follows the last edit, rename it."""
+    """Record end and digest, truncate the file after the last edit, and rename it."""
 
     segment: Segment
 
 
 @dataclass(frozen=True, slots=True)
 class PersistDecision:
-    """Remember an accepted recovery.  From here on a crash rolls forward.
+    """Record an accepted recovery; after a crash it is completed.
 
     See docs/reference/journal-node.md#acceptrecovery.
     """
@@ -111,16 +111,16 @@ class PersistDecision:
 
 @dataclass(frozen=True, slots=True)
 class ForgetDecision:
-    """The segment is finalized or begun anew: its recovery is history."""
+    """Delete the accepted recovery: the segment is finalized or begun anew."""
 
     first: TxId
 
 
 @dataclass(frozen=True, slots=True)
 class ReopenSegment:
-    """Open an in-progress file again: cut what follows the last sound edit, append behind it.
+    """Open an in-progress file again, truncated after the last sound edit.
 
-    ``digest`` is the content digest of those edits, or empty where it is not known.
+    ``digest`` is the content digest of its edits; empty if unknown.
     """
 
     first: TxId
@@ -130,7 +130,7 @@ class ReopenSegment:
 
 @dataclass(frozen=True, slots=True)
 class DropDownload:
-    """Remove downloaded bytes that are of no use."""
+    """Delete downloaded bytes that are not needed."""
 
     first: TxId
     epoch: Epoch
@@ -138,7 +138,7 @@ class DropDownload:
 
 @dataclass(frozen=True, slots=True)
 class AdoptDownload:
-    """Put the bytes downloaded for this epoch, and their record, in place of our copy."""
+    """Replace our copy by the bytes that were downloaded for this epoch, and record them."""
 
     segment: Segment
     epoch: Epoch
@@ -146,14 +146,14 @@ class AdoptDownload:
 
 @dataclass(frozen=True, slots=True)
 class AdoptFetched:
-    """Put a finalized segment, fetched whole from a peer, in place of what we hold of it."""
+    """Replace our copy by a finalized segment that was fetched from a peer."""
 
     segment: Segment
 
 
 @dataclass(frozen=True, slots=True)
 class PurgeFiles:
-    """Remove these segments, these decisions, and whatever else was left before ``minimum``."""
+    """Delete these segments and decisions, and all other files before ``minimum``."""
 
     minimum: TxId
     segments: tuple[Segment, ...]
@@ -162,26 +162,26 @@ class PurgeFiles:
 
 @dataclass(frozen=True, slots=True)
 class TakeSnapshot:
-    """Keep everything as it is in a folder next to the journal."""
+    """Copy the journal to a folder next to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PersistNamespace:
-    """Write VERSION; what was kept next to the journal is the way back from here on."""
+    """Write VERSION; the copy next to the journal becomes the state for a roll-back."""
 
     namespace: NamespaceInfo
 
 
 @dataclass(frozen=True, slots=True)
 class DropPrevious:
-    """Remove what was kept."""
+    """Delete the copy."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestorePrevious:
-    """Put what was kept in the journal's place, but for its identity and this promise.
+    """Restore the copy, but keep the journal's identity and this promise.
 
-    What the journal holds then must be loaded anew.
+    The journal must be loaded again after that.
     """
 
     promised: Epoch
@@ -189,7 +189,7 @@ class RestorePrevious:
 
 @dataclass(frozen=True, slots=True)
 class DiscardFiles:
-    """Move these segments aside as ``.trash``, and forget the decisions about them."""
+    """Rename these segments to ``.trash``, and delete the decisions about them."""
 
     first: TxId
     segments: tuple[Segment, ...]
@@ -218,15 +218,15 @@ RareEffect = (
     | UpgradeEffect
 )
 Effect = AppendEdits | RememberCommitted | RareEffect
-"""A batch has the first two only, which can share a sync; nothing else can."""
+"""A batch has only the first two, which can share a sync."""
 
 
 @record
 class Step:
-    """One decision: carry out ``effects``, then remember ``state``, then answer ``reply``.
+    """One decision: carry out ``effects``, then adopt ``state``, then send ``reply``.
 
-    ``reply`` is an error where the request was refused but something is to be remembered all
-    the same, such as a newer writer's epoch.
+    ``reply`` is an error if the request was refused and still changes the state, for instance
+    because it has a newer epoch.
     """
 
     state: JournalState

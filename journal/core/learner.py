@@ -1,8 +1,8 @@
-"""A learner has no vote: it may have forgotten what it promised, and what it held.
+"""Learners: JournalNodes without a vote, which may have lost their promises and edits.
 
-A wiped node votes with promise 0 and no edits.  Hadoop counts it, and two such answers of three
-lose what was acknowledged.  Ours is fed like the others, and is counted again when a writer that
-holds a majority without it has seen that it has everything.
+A JournalNode with a wiped disk answers with promise 0 and no edits.  Hadoop counts it, and with two
+such nodes of three acknowledged edits are lost.  Ours gets edits like the others, and gets its vote
+back when a writer that has a majority without it finds that it holds all edits.
 
 See docs/reference/quorum-journal.md#learners.
 """
@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from journal.core import segments
 from journal.core.effects import Effect, PersistAdmission, Step
-from journal.core.purge import let_go
+from journal.core.purge import purge_before
 from journal.core.replies import Done
 from journal.core.requests import Admit, AdmitByVoters, AdmitFounding, StartLogSegment
 from journal.core.state import JournalState
@@ -33,11 +33,10 @@ def _no_vote(state: JournalState) -> NotAdmitted:
     )
 
 
-def start_with_vote(state: JournalState, request: StartLogSegment) -> Step:
-    """Begin a segment; a learner refuses, and remembers which writer asked for it.
+def start_segment_with_vote(state: JournalState, request: StartLogSegment) -> Step:
+    """Begin a segment; a learner refuses, and keeps the writer's epoch as ``start_heard``.
 
-    A writer begins a segment only behind its recovery, so no acceptance of this epoch is awaited
-    any more.
+    A writer begins a segment only after its recovery, so it sends no AcceptRecovery any more.
     """
     if not state.learner:
         return segments.start_segment(state, request)
@@ -45,47 +44,47 @@ def start_with_vote(state: JournalState, request: StartLogSegment) -> Step:
 
 
 def strip_vote(state: JournalState, done: Step) -> Step:
-    """Keep a learner's step, but turn its Done into NotAdmitted, which no writer counts."""
+    """Return the step; for a learner with NotAdmitted, which no writer counts, for Done."""
     if not state.learner or not isinstance(done.reply, Done):
         return done
     reply = NotAdmitted(f"done, but incarnation {state.incarnation[:8]} of this node has no vote")
     return Step(done.state, done.effects, reply)
 
 
-def admit_without_a_writer(state: JournalState, request: AdmitFounding | AdmitByVoters) -> Step:
-    """Vote again by an operator's word, or by that of the voters."""
+def admit_without_writer(state: JournalState, request: AdmitFounding | AdmitByVoters) -> Step:
+    """Give the vote back on the request of an operator or of the voters."""
     if isinstance(request, AdmitFounding):
         return admit_founding(state, request)
     return admit_by_voters(state, request)
 
 
 def admit_founding(state: JournalState, request: AdmitFounding) -> Step:
-    _require_meant(state, request.incarnation)
+    _require_incarnation(state, request.incarnation)
     return _admit(state, PersistAdmission(state.incarnation, None))
 
 
 def admit_learner(state: JournalState, request: Admit) -> Step:
-    """Check that we hold all that our vote may be about, and vote again.
+    """Give the vote back on a writer's request.
 
     Raises:
-        NotAdmitted: another incarnation is meant.
-        OutOfSync: something is missing yet.
+        NotAdmitted: the request is for another incarnation.
+        OutOfSync: this node lacks edits.
     """
-    _require_meant(state, request.incarnation)
-    return _admit_whole(
+    _require_incarnation(state, request.incarnation)
+    return _admit_if_complete(
         state, request.stamp.epoch, request.required, request.committed, request.purged
     )
 
 
 def admit_by_voters(state: JournalState, request: AdmitByVoters) -> Step:
-    """Give the learner its vote on the voters' word, under a writer that admits no learners.
+    """Give the vote back on the voters' answers, under a writer that admits no learners.
 
     Raises:
-        NotAdmitted: another incarnation is meant, or no writer has begun a segment since it came.
-        Fenced: a newer writer was promised here than the one that the voters know of.
-        OutOfSync: something is missing yet, or the voters have not finalized it.
+        NotAdmitted: it is for another incarnation, or no writer has begun a segment since the load.
+        Fenced: this node has promised another epoch than the voters.
+        OutOfSync: this node lacks edits, or the voters have not finalized them.
     """
-    _require_meant(state, request.incarnation)
+    _require_incarnation(state, request.incarnation)
     if state.promised != request.epoch:
         raise Fenced(
             f"the voters have promised {request.epoch}, this learner {state.promised}",
@@ -102,26 +101,27 @@ def admit_by_voters(state: JournalState, request: AdmitByVoters) -> Step:
             f"{max(final, 0)}: it takes a log roll",
             expected_txid=TxId(max(final, 0) + 1),
         )
-    return _admit_whole(state, request.epoch, request.required, request.reached, request.purged)
+    return _admit_if_complete(
+        state, request.epoch, request.required, request.reached, request.purged
+    )
 
 
-def _admit_whole(
+def _admit_if_complete(
     state: JournalState,
     epoch: Epoch,
     required: tuple[Segment, ...],
     until: TxId,
     purged: TxId,
 ) -> Step:
-    """Vote again, if everything is held: the required segments, and every edit up to ``until``."""
+    """Give the vote back if the required segments and all edits up to ``until`` are held."""
     before: tuple[Effect, ...] = ()
     if state.learner:
         if purged > state.purged:
-            # Take over the purge point: the voter that knew it may since have been replaced by a
-            # copy that forgot the purge, and the next learner would be asked for edits that no node
-            # has.
-            learned = let_go(state, purged)
+            # Adopt the purge point.  The voter that reported it may lose its disk later, and then
+            # the next learner would need edits that no node has.
+            learned = purge_before(state, purged)
             state, before = learned.state, learned.effects
-        held = _held_up_to(state, required)
+        held = _find_last_held(state, required)
         if held < until:
             raise OutOfSync(
                 f"{until} is committed, and this learner holds everything up to {held}",
@@ -131,7 +131,7 @@ def _admit_whole(
     return replace(done, effects=(*before, *done.effects))
 
 
-def _require_meant(state: JournalState, incarnation: str) -> None:
+def _require_incarnation(state: JournalState, incarnation: str) -> None:
     if incarnation != state.incarnation:
         raise NotAdmitted(
             f"this is incarnation {state.incarnation}, and {incarnation[:64]!r} is to be admitted"
@@ -144,8 +144,8 @@ def _admit(state: JournalState, effect: PersistAdmission) -> Step:
     return Step(replace(state, learner=False), (effect,), Done())
 
 
-def _held_up_to(state: JournalState, required: tuple[Segment, ...]) -> TxId:
-    """Up to where we hold every edit, in the required segments and behind them.
+def _find_last_held(state: JournalState, required: tuple[Segment, ...]) -> TxId:
+    """Return the last edit up to which we hold all, in the required segments and after them.
 
     Raises:
         OutOfSync: we lack a required segment.
@@ -178,13 +178,13 @@ def _held_up_to(state: JournalState, required: tuple[Segment, ...]) -> TxId:
 def _is_needed(state: JournalState, wanted: Segment, newest: Segment) -> bool:
     """Return whether the learner must hold ``wanted`` before it gets its vote.
 
-    If not, a writer has purged it, and only some voter has not been notified yet.
+    It need not if a writer has purged that segment and a voter has just missed the purge.
     """
     held = state.find(wanted.first)
     if wanted.last >= state.purged or (held is not None and held.finalized):
         return True
-    # What was begun and left there is nothing that a peer's final copy would replace any more.
-    # A purge spares the newest edits, or a journal would seem never to have begun.
+    # An in-progress copy before the purge point is not replaced by a peer's finalized one.  A
+    # purge keeps the newest segment, or the journal would seem empty.
     return wanted == newest and state.last_written <= wanted.last
 
 
@@ -193,7 +193,7 @@ def _require_held(state: JournalState, wanted: Segment) -> None:
     if ours is None or not ours.finalized or ours.last != wanted.last:
         raise OutOfSync(f"this learner lacks {wanted.name()}", expected_txid=wanted.first)
     if not wanted.digest:
-        return  # Hadoop's nodes keep none: where the segment ends is all that they say of it
+        return  # Hadoop's JournalNodes report only the end of a segment
     if not ours.digest:
         raise OutOfSync(f"{wanted.name()} has not been read yet", expected_txid=wanted.first)
     if ours.digest != wanted.digest:
@@ -205,7 +205,7 @@ def _require_held(state: JournalState, wanted: Segment) -> None:
 
 
 def _require_no_other(state: JournalState, chain: set[TxId], held: TxId) -> None:
-    """Raise OutOfSync if a segment overlaps the voters' chain, as it would be served as well."""
+    """Raise OutOfSync if another segment overlaps the voters' ones: readers would get it, too."""
     if not chain:
         return
     for segment in state.segments.values():

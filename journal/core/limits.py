@@ -1,4 +1,4 @@
-"""How far one request may move what a journal never takes back, whoever asks.
+"""Limits the changes by one request to values that can never decrease.
 
 See docs/reference/journal-node.md#limits-of-a-request.
 """
@@ -12,18 +12,18 @@ from journal.model import MAX_EPOCH_LEAP, Epoch, TxId
 
 MAX_SERIAL_LEAP: Final = 1 << 32
 MAX_SERIAL: Final = 1 << 48
-"""The highest serial where no request of the epoch is known, as after a restart.
+"""The highest serial if no request of the epoch is known, as after a restart.
 
-No writer lives to send as many.
+No writer sends this number of requests.
 """
 MAX_COMMITTED_LEAP: Final = 1 << 32
 MAX_FIRST_TXID: Final = 1 << 60
 
 
 def require_small_leap(state: JournalState, epoch: Epoch) -> None:
-    """See that an epoch can be the next one, or nearly so.
+    """Raise BadRequest if an epoch is far above the promise.
 
-    A promise is for ever: an enormous one would leave no number for the next writer.
+    A promise is kept for ever, so a huge epoch would leave no number for the next writer.
     """
     if epoch - state.promised > MAX_EPOCH_LEAP:
         raise BadRequest(
@@ -33,14 +33,14 @@ def require_small_leap(state: JournalState, epoch: Epoch) -> None:
 
 
 def require_sane_stamp(state: JournalState, stamp: Stamp, *, known: bool) -> None:
-    """Check that a request belongs to this journal, and follows what its writer sent before.
+    """Check namespace, serial and committed txid of a request.
 
-    ``known`` says that the last serial of this epoch is known, or that there was none.
+    ``known``: the last serial of this epoch is known, or there was none.
 
     Raises:
-        WrongNamespace: it is about another file system.
-        OutOfSync: its serial is far ahead.
-        BadRequest: it claims edits that no writer can have written.
+        WrongNamespace: the request is for another file system.
+        OutOfSync: its serial is far above the last one.
+        BadRequest: its committed txid is higher than any writer can have reached.
     """
     ours = state.namespace
     if ours is not None and stamp.namespace_id not in {None, ours.namespace_id}:
@@ -62,18 +62,19 @@ def require_sane_stamp(state: JournalState, stamp: Stamp, *, known: bool) -> Non
 
 
 def _highest_committed(state: JournalState) -> int:
-    """Return the highest committed txid that a request may claim.
+    """Return the highest committed txid that is accepted in a request.
 
-    A node that has edits and a vote is at most MAX_COMMITTED_LEAP behind; others may be farther.
+    A voter with edits is at most MAX_COMMITTED_LEAP behind; other nodes may be farther behind.
     """
     last = state.last_written
     return MAX_FIRST_TXID if last <= 0 or state.learner else last + MAX_COMMITTED_LEAP
 
 
-def reach_of_claims(state: JournalState, epoch: Epoch) -> TxId:
-    """Up to where this writer's word about what is committed is about edits that we have.
+def highest_claimable(state: JournalState, epoch: Epoch) -> TxId:
+    """Return the highest edit here that this writer's committed txid can refer to.
 
-    Its own, and what is final.  About an older writer's unfinished edits a claim says nothing.
+    It refers to the writer's own edits and finalized ones, not to an older writer's in-progress
+    edits.
     """
     if state.open is not None and not state.open.empty and state.open.writer == epoch:
         return TxId(state.open.next_txid - 1)
@@ -82,10 +83,9 @@ def reach_of_claims(state: JournalState, epoch: Epoch) -> TxId:
 
 
 def require_short_lease(request: Request, limit_micros: int) -> None:
-    """See that no writer makes the next one wait for long.
+    """Raise BadRequest if the writer's read lease is longer than this node grants.
 
-    Raises:
-        BadRequest: its read lease is longer than this node grants.
+    The next writer must wait for its end.
     """
     stamp = None if isinstance(request, NewEpoch) else getattr(request, "stamp", None)
     if isinstance(stamp, Stamp) and stamp.read_lease_micros > limit_micros:

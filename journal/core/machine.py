@@ -1,4 +1,4 @@
-"""The journal's rules in one function: ``step(state, request) -> Step``.
+"""Decides about each request to a journal: ``step(state, request) -> Step``.
 
 The rules: docs/reference/journal-node.md.
 """
@@ -22,7 +22,7 @@ _WRITING: Final = (
     requests.ResumeSegment,
     requests.CatchUp,
 )
-"""What a writer asks for only once no older one's read lease can run."""
+"""Requests that a writer sends only after the read leases of older writers have ended."""
 
 _PROMISING: Final = (
     requests.StartLogSegment,
@@ -31,16 +31,18 @@ _PROMISING: Final = (
     requests.ResumeSegment,
     requests.CatchUp,
 )
-"""By what a node that missed newEpoch learns of a new writer: what it sends once it has won."""
+"""Requests with which a node that missed newEpoch promises the epoch: a writer sends them after
+a majority has promised it."""
 
 
 def step(state: JournalState, request: requests.Request) -> Step:  # noqa: C901, PLR0912 - one case per request
     """Decide about one request.
 
+    A refusal that changes the state is the Step's reply.
+
     Raises:
         Rejected: the request is refused and changes nothing.
         InvariantBroken: carrying it out could lose an acknowledged edit; nothing changes.
-    A refusal that leaves something to remember comes back as the Step's reply instead.
     """
     match request:
         case requests.Format():
@@ -61,7 +63,7 @@ def step(state: JournalState, request: requests.Request) -> Step:  # noqa: C901,
             return recovery.adopt(state, request)
         case requests.AdmitFounding() | requests.AdmitByVoters():
             require_formatted(state)
-            return learner.admit_without_a_writer(state, request)
+            return learner.admit_without_writer(state, request)
         case requests.ReportDamage(first, why):
             return Step(state.with_damage(first, why), (), Done())
         case requests.LearnDigest():
@@ -96,38 +98,38 @@ def step(state: JournalState, request: requests.Request) -> Step:  # noqa: C901,
 
 
 def _handle_stamped(state: JournalState, request: requests.Stamped) -> Step:
-    """Admit the writer, then act; what admission learned stays learned either way."""
+    """Admit the writer, then carry out its request; the admission counts even if that fails."""
     admitted = admit(state, request.stamp, promises=isinstance(request, _PROMISING))
     if admitted.refusal is not None:
         return Step(admitted.state, admitted.effects, admitted.refusal)
-    admitted = _with_read_lease(admitted, request)
+    admitted = _keep_read_lease(admitted, request)
     try:
-        done = _act(admitted.state, request)
+        done = _carry_out(admitted.state, request)
     except (Rejected, InvariantBroken, StorageFailed) as refusal:
-        # StorageFailed: our copy is damaged.  The disk itself is well, and the journal goes on.
+        # StorageFailed: our copy is damaged, but the disk works and the journal goes on.
         return Step(admitted.state, admitted.effects, refusal)
     return Step(done.state, (*admitted.effects, *done.effects), done.reply)
 
 
-def _with_read_lease(admitted: Admitted, request: requests.Stamped) -> Admitted:
-    """Remember for how long this writer may serve reads on the strength of our yes.
+def _keep_read_lease(admitted: Admitted, request: requests.Stamped) -> Admitted:
+    """Keep the longest read lease that a writer may hold, for which the next writer must wait.
 
-    NameNodes may be configured differently, and the next writer has to wait for the longest.  A
-    writer that writes has itself waited for those before it; until then their lease counts too.
+    A writer that writes has waited for the leases of its predecessors, so its own lease replaces a
+    longer one.
     """
-    told, known = request.stamp.read_lease_micros, admitted.state.read_lease_micros
-    if told == known or (told < known and not isinstance(request, _WRITING)):
+    lease, known = request.stamp.read_lease_micros, admitted.state.read_lease_micros
+    if lease == known or (lease < known and not isinstance(request, _WRITING)):
         return admitted
-    state = replace(admitted.state, read_lease_micros=told)
-    return replace(admitted, state=state, effects=(*admitted.effects, PersistReadLease(told)))
+    state = replace(admitted.state, read_lease_micros=lease)
+    return replace(admitted, state=state, effects=(*admitted.effects, PersistReadLease(lease)))
 
 
-def _act(state: JournalState, request: requests.Stamped) -> Step:  # noqa: C901 - flat dispatch
+def _carry_out(state: JournalState, request: requests.Stamped) -> Step:  # noqa: C901 - flat dispatch
     if isinstance(request, requests.PrepareRecovery | requests.AcceptRecovery):
         require_vote(state)
     match request:
         case requests.StartLogSegment():
-            return learner.start_with_vote(state, request)
+            return learner.start_segment_with_vote(state, request)
         case requests.Journal():
             return segments.journal(state, request)
         case requests.Heartbeat():
@@ -158,7 +160,7 @@ def _act(state: JournalState, request: requests.Stamped) -> Step:  # noqa: C901 
 
 
 def _format(state: JournalState, request: requests.Format) -> Step:
-    """Begin anew.  Force is a person's word about what was seen, not about a writer since then."""
+    """Format the journal; with ``force``, only if it is still as the operator saw it."""
     if request.namespace.namespace_id == 0 or not request.namespace.cluster_id:
         raise BadRequest("cannot format for a namespace without an id and a cluster id")
     if (state.namespace is not None or state.occupied) and not request.force:
@@ -166,7 +168,7 @@ def _format(state: JournalState, request: requests.Format) -> Step:
             "Can't format the storage directory because the current directory is not empty."
         )
     if state.namespace is not None:
-        _require_seen(state, state.namespace, request)
+        _require_same_journal(state, state.namespace, request)
     fresh = JournalState(
         namespace=request.namespace,
         incarnation=request.incarnation,
@@ -176,8 +178,10 @@ def _format(state: JournalState, request: requests.Format) -> Step:
     return Step(fresh, (effect,), Done())
 
 
-def _require_seen(state: JournalState, ours: NamespaceInfo, request: requests.Format) -> None:
-    """See that the caller means this journal, as it is, and not merely any."""
+def _require_same_journal(
+    state: JournalState, ours: NamespaceInfo, request: requests.Format
+) -> None:
+    """Raise unless the request names this journal's file system and its present promise."""
     if request.seen_promised is None:
         raise BadRequest(
             "a format by force must say which promise its caller has seen here; nothing was changed"
@@ -196,7 +200,7 @@ def _require_seen(state: JournalState, ours: NamespaceInfo, request: requests.Fo
 
 
 def manifest(state: JournalState, request: requests.GetEditLogManifest) -> Manifest:
-    """Return the segments that hold ``since`` or anything behind it.
+    """Return the segments that hold ``since`` or later edits.
 
     An abandoned in-progress segment is listed only while it is the newest: an older one was
     recovered without us, and its tail may never have been acknowledged.

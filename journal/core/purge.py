@@ -1,4 +1,4 @@
-"""Let go of edits that no reader needs any more (docs/reference/journal-node.md#purging)."""
+"""Purges edits that no reader needs any more (docs/reference/journal-node.md#purging)."""
 
 from dataclasses import replace
 
@@ -14,15 +14,14 @@ def purge(state: JournalState, request: PurgeLogs) -> Step:
     """Remove the segments that end before ``minimum``, as the writer asks."""
     if request.minimum <= 0:
         raise BadRequest(f"cannot purge the edits before transaction {request.minimum}")
-    return let_go(state, request.minimum)
+    return purge_before(state, request.minimum)
 
 
-def let_go(state: JournalState, minimum: TxId) -> Step:
-    """Remove the segments that end before ``minimum``, and remember it.
+def purge_before(state: JournalState, minimum: TxId) -> Step:
+    """Remove the segments that end before ``minimum``, and keep it as the purge point.
 
-    Three things stay whatever is asked: the open segment, anything not known to be on a
-    quorum, and the newest closed segment.  Without the last one the next writer would find a
-    journal that never began, and number its edits from 1 again.
+    It keeps the open segment, edits that are not known to be committed, and the newest closed
+    segment: without that one the next writer would number its edits from 1 again.
     """
     minimum = max(state.purged, minimum)
     damaged = (damage.segment for damage in state.damaged.values())

@@ -1,4 +1,4 @@
-"""Promise an epoch, say what is here, accept what a recovery decided.
+"""Decides about newEpoch, prepareRecovery and acceptRecovery.
 
 See docs/reference/journal-node.md#newepoch and what follows there.
 """
@@ -21,7 +21,7 @@ from journal.model import NO_EPOCH, Epoch, Segment, TxId
 
 
 class Fate(Enum):
-    """What becomes of our copy when a recovery has decided about its segment."""
+    """What to do with our copy of a segment after a recovery has decided about it."""
 
     FETCH = auto()
     KEEP = auto()
@@ -53,7 +53,7 @@ def new_epoch(state: JournalState, request: NewEpoch) -> core_effects.Step:
 
 
 def prepare(state: JournalState, first: TxId) -> core_effects.Step:
-    """Say what we hold of a segment.  It is closed, so that the answer stays true."""
+    """Return our copy of a segment; close it if it is open, so that the answer stays true."""
     closed = admission.abandon(state)
     state = closed.state
     damaged = damage_refusal(state, first)
@@ -76,7 +76,7 @@ def prepare(state: JournalState, first: TxId) -> core_effects.Step:
 
 
 def peek(state: JournalState, first: TxId | None) -> core_effects.Step:
-    """Say what ``prepare`` would say at this moment; whatever it would change stays as it is."""
+    """Return what ``prepare`` would answer now, without a change of the state."""
     admission.require_formatted(state)
     if first is None:
         first = admission.abandon(state).state.newest
@@ -86,7 +86,7 @@ def peek(state: JournalState, first: TxId | None) -> core_effects.Step:
 
 
 def accept(state: JournalState, request: AcceptRecovery) -> core_effects.Step:
-    """Accept a decision: at once if our copy is the decided one, else ask for its bytes."""
+    """Accept a recovery at once if our copy has the decided edits; else request a download."""
     closed = admission.abandon(state)
     state = closed.state
     decided = request.segment
@@ -97,7 +97,7 @@ def accept(state: JournalState, request: AcceptRecovery) -> core_effects.Step:
         bad = BadRequest(f"a recovery with a digest of {len(decided.digest)} bytes")
         return core_effects.Step(state, closed.effects, bad)
     try:
-        fate = _fate(state, decided, request.stamp.epoch)
+        fate = _decide_fate(state, decided, request.stamp.epoch)
     except InvariantBroken as broken:
         return core_effects.Step(state, closed.effects, broken)
     if fate is Fate.FETCH:
@@ -109,10 +109,10 @@ def accept(state: JournalState, request: AcceptRecovery) -> core_effects.Step:
 
 
 def adopt(state: JournalState, request: AdoptRecovery) -> core_effects.Step:
-    """Finish an acceptance whose bytes were downloaded while others were served.
+    """Finish an acceptance after the download of the decided segment.
 
-    Everything is looked at again: in the meantime a newer writer may have been promised, or
-    the same writer may have gone on without us.
+    All is checked again: during the download a newer epoch may have been promised, or the writer
+    may have gone on without this node.
     """
     admission.require_formatted(state)
     require_vote(state)
@@ -131,7 +131,7 @@ def adopt(state: JournalState, request: AdoptRecovery) -> core_effects.Step:
         *closed.effects,
         core_effects.PersistDecision(decision),
     )
-    if _fate(state, request.segment, request.epoch) is Fate.FETCH:
+    if _decide_fate(state, request.segment, request.epoch) is Fate.FETCH:
         damage = state.damaged.get(request.segment.first)
         repaired = damage is not None and damage.segment.finalized
         adopted = replace(request.segment, finalized=repaired)
@@ -144,7 +144,7 @@ def adopt(state: JournalState, request: AdoptRecovery) -> core_effects.Step:
 
 
 def _keep(state: JournalState, decided: Segment) -> admission.Admitted:
-    """Keep our copy, as its edits are the decided ones, and take over the decided writer."""
+    """Keep our copy, which has the decided edits, and record the decided writer."""
     ours = state.find(decided.first)
     if ours is None or ours.finalized or decided.writer in (NO_EPOCH, ours.writer):
         return admission.Admitted(state)
@@ -152,8 +152,8 @@ def _keep(state: JournalState, decided: Segment) -> admission.Admitted:
     return admission.Admitted(state.with_segment(ours), (core_effects.RecordSegment(ours),))
 
 
-def _fate(state: JournalState, decided: Segment, epoch: Epoch) -> Fate:
-    """Return what becomes of our copy.
+def _decide_fate(state: JournalState, decided: Segment, epoch: Epoch) -> Fate:
+    """Return what to do with our copy.
 
     Raises:
         InvariantBroken: replacing it would lose a committed or a finalized edit.
@@ -167,7 +167,7 @@ def _fate(state: JournalState, decided: Segment, epoch: Epoch) -> Fate:
     damage = state.damaged.get(decided.first)
     ours = state.find(decided.first)
     if damage is not None:
-        fate = _fate_of_damaged(damage.segment, decided)
+        fate = _decide_fate_of_damaged(damage.segment, decided)
     else:
         fate = FATE[ours is not None, _same_edits(ours, decided), bool(ours and ours.finalized)]
     if ours is not None and fate is not Fate.KEEP:
@@ -183,8 +183,8 @@ def _fate(state: JournalState, decided: Segment, epoch: Epoch) -> Fate:
     return fate
 
 
-def _fate_of_damaged(ours: Segment, decided: Segment) -> Fate:
-    """Damaged bytes are replaced; what is known of a finalized segment still binds."""
+def _decide_fate_of_damaged(ours: Segment, decided: Segment) -> Fate:
+    """Return FETCH for a damaged copy, after checking it against what was finalized."""
     ensure(
         not ours.finalized or (ours.last == decided.last and ours.digest in (b"", decided.digest)),
         f"{ours.name()} is finalized, and a recovery decided on other edits "

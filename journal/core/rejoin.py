@@ -1,8 +1,7 @@
-"""Go on with a segment that its writer still writes: resume it, or catch up with it.
+"""Lets a node go on with the segment that the writer writes: ResumeSegment and CatchUp.
 
-What this writer wrote here is never lost by either: sound edits of its epoch are only added to.
-Serials do not survive a restart, so a late twin of any request must be as harmless as the request
-itself was when it was new.
+Neither removes sound edits of this writer's epoch.  Serials do not survive a restart of the node,
+so a late duplicate of a request must do no harm.
 """
 
 from dataclasses import replace
@@ -18,10 +17,10 @@ from journal.model import NO_EPOCH, Epoch, Segment, TxId
 
 
 def resume(state: JournalState, request: ResumeSegment) -> core_effects.Step:
-    """Open the segment again behind its last sound edit, or begin it where there is none of it.
+    """Open the segment again after its last sound edit, or create it if it is missing.
 
-    A quorum has begun it in this epoch, so what an older writer left under the same first txid
-    was never acknowledged, and is moved aside.
+    A quorum has begun it in this epoch, so an older writer's edits at the same first txid were
+    never acknowledged, and are moved aside.
     """
     _check(request.first, request.layout_version)
     epoch = request.stamp.epoch
@@ -33,7 +32,7 @@ def resume(state: JournalState, request: ResumeSegment) -> core_effects.Step:
 
 
 def catch_up(state: JournalState, request: CatchUp) -> core_effects.Step:
-    """Ask for the edits that we lack, unless we have all of them by now."""
+    """Request a download of the missing edits, unless we have all of them by now."""
     wanted = request.segment
     _check(wanted.first, request.layout_version)
     if wanted.last < wanted.first or len(wanted.digest) != DIGEST_BYTES:
@@ -43,17 +42,17 @@ def catch_up(state: JournalState, request: CatchUp) -> core_effects.Step:
         )
     epoch = request.stamp.epoch
     _ensure_current(state, wanted.first, epoch)
-    if _reaches(state, wanted, epoch):
+    if _holds_all_of(state, wanted, epoch):
         return _open(state, wanted.first, epoch, request.layout_version)
     wanted = replace(wanted, writer=epoch, layout_version=request.layout_version)
     return core_effects.Step(state, (), Fetch(wanted, epoch))
 
 
 def adopt(state: JournalState, request: AdoptCatchUp) -> core_effects.Step:
-    """Put the downloaded edits in the place of our fewer ones, and open them.
+    """Replace our copy by the downloaded edits, and open it.
 
-    Everything is looked at again: in the meantime a newer writer may have been promised, or the
-    same writer may have resumed the segment, written more, or begun the next one.
+    All is checked again: during the download a newer epoch may have been promised, or the writer
+    may have resumed the segment, written more, or begun the next one.
     """
     require_formatted(state)
     wanted, epoch = request.segment, request.epoch
@@ -66,7 +65,7 @@ def adopt(state: JournalState, request: AdoptCatchUp) -> core_effects.Step:
         return core_effects.Step(state, (drop,), late)
     try:
         _ensure_current(state, wanted.first, epoch)
-        complete = _reaches(state, wanted, epoch)
+        complete = _holds_all_of(state, wanted, epoch)
         if not complete:
             _ensure_no_shorter(state, request)
     except (OutOfSync, StorageFailed) as refusal:
@@ -74,7 +73,7 @@ def adopt(state: JournalState, request: AdoptCatchUp) -> core_effects.Step:
     if complete:
         resumed = _open(state, wanted.first, epoch, request.layout_version)
         return core_effects.Step(resumed.state, (drop, *resumed.effects), resumed.reply)
-    state, effects = _make_way(state, wanted.first, epoch)
+    state, effects = _close_and_clear(state, wanted.first, epoch)
     adopted = Segment(
         wanted.first,
         wanted.last,
@@ -82,7 +81,7 @@ def adopt(state: JournalState, request: AdoptCatchUp) -> core_effects.Step:
         writer=epoch,
         layout_version=request.layout_version,
     )
-    # Its record names no end: a crash behind the record leaves our fewer edits, not damage.
+    # The record has no end: after a crash our shorter copy is then not taken for damaged.
     effects.append(core_effects.AdoptDownload(adopted, epoch))
     return _reopen(state, effects, adopted, wanted.digest)
 
@@ -95,10 +94,10 @@ def _check(first: TxId, layout_version: int) -> None:
 
 
 def _ensure_current(state: JournalState, first: TxId, epoch: Epoch) -> None:
-    """Raise OutOfSync unless that may be the segment which this epoch writes now.
+    """Raise OutOfSync unless this epoch may be writing that segment now.
 
-    Bad schedule: the node restarts, and a request from the time before the writer closed the
-    segment arrives as the first one.
+    Bad schedule: the node restarts, and the first request that arrives is an old one for a segment
+    that the writer has closed since.
     """
     if state.open is not None and state.open.first > first:
         raise OutOfSync(f"segment {first} was left, {state.open.first} is open")
@@ -119,16 +118,16 @@ def _ensure_current(state: JournalState, first: TxId, epoch: Epoch) -> None:
 
 
 def _sound_copy(state: JournalState, first: TxId) -> Segment | None:
-    """Return the sound part of our closed copy, or None."""
+    """Return the sound part of our closed copy; None if we have none."""
     damage = state.damaged.get(first)
     return state.find(first) if damage is None else damage.segment
 
 
-def _reaches(state: JournalState, wanted: Segment, epoch: Epoch) -> bool:
+def _holds_all_of(state: JournalState, wanted: Segment, epoch: Epoch) -> bool:
     """Return whether we have this epoch's edits up to the wanted end.
 
-    Bad schedule: the writer gives up waiting for the download, resumes the segment and has more
-    edits acknowledged here; then the download ends.  Adopting it would take those away.
+    Bad schedule: the writer does not wait for the download, resumes the segment, and gets more
+    edits acknowledged here; then the download ends.  Adopting it would remove those edits.
     """
     if state.open is not None and state.open.first == wanted.first:
         return state.open.next_txid > wanted.last
@@ -139,15 +138,15 @@ def _reaches(state: JournalState, wanted: Segment, epoch: Epoch) -> bool:
     if damaged is None:
         return ours.last >= wanted.last
     if ours.last > wanted.last:
-        raise damaged  # it holds more sound edits than are offered for it
+        raise damaged  # it has more sound edits than the download
     return False
 
 
 def _ensure_no_shorter(state: JournalState, request: AdoptCatchUp) -> None:
-    """Raise StorageFailed where our damaged copy may hold edits beyond those that were fetched.
+    """Raise StorageFailed if our damaged copy may hold more edits than the download.
 
-    Bad schedule: this writer has edits behind the damage acknowledged here, and an older CatchUp of
-    its own arrives once more.  What it adopts would have a vote, and lack them.
+    Bad schedule: this writer got edits after the damage acknowledged here, and a duplicate of its
+    older CatchUp arrives.  This node would vote without those edits.
     """
     first = request.segment.first
     damage, damaged = state.damaged.get(first), damage_refusal(state, first)
@@ -160,7 +159,7 @@ def _ensure_no_shorter(state: JournalState, request: AdoptCatchUp) -> None:
 def _open(state: JournalState, first: TxId, epoch: Epoch, layout_version: int) -> core_effects.Step:
     if state.open is not None and state.open.first == first:
         return core_effects.Step(state, (), Resumed(state.open.next_txid))
-    state, effects = _make_way(state, first, epoch)
+    state, effects = _close_and_clear(state, first, epoch)
     ours = state.find(first)
     if ours is not None:
         return _reopen(state, effects, ours, ours.digest)
@@ -177,7 +176,7 @@ def _reopen(
     state: JournalState, effects: list[core_effects.Effect], held: Segment, digest: bytes
 ) -> core_effects.Step:
     if state.writer != held.writer:
-        # Behind the file: the older writer's edits must not be taken for ours.
+        # After the file: the older writer's edits must not count as this writer's.
         effects.append(core_effects.PersistWriter(held.writer))
     following = TxId(held.last + 1)
     effects.append(core_effects.ReopenSegment(held.first, held.layout_version, digest))
@@ -192,10 +191,10 @@ def _reopen(
     return core_effects.Step(state, tuple(effects), Resumed(following))
 
 
-def _make_way(
+def _close_and_clear(
     state: JournalState, first: TxId, epoch: Epoch
 ) -> tuple[JournalState, list[core_effects.Effect]]:
-    """Close what is open, forget older decisions, and move an older writer's copy aside."""
+    """Close the open segment, drop older decisions, and move an older writer's copy aside."""
     closed = abandon(state)
     state, effects = closed.state, list(closed.effects)
     if first in state.decisions:

@@ -1,4 +1,4 @@
-"""What a writer or a reader is answered about one journal."""
+"""The replies to requests about one journal."""
 
 from ha.record import dataclass, record
 from journal.core.state import Decision
@@ -21,7 +21,7 @@ class JournalStateReply:
 class Manifest:
     """The readable segments in order, and the highest txid known to be on a quorum.
 
-    Edits before ``purged`` were let go of here.
+    Edits before ``purged`` were purged here.
     """
 
     segments: tuple[Segment, ...]
@@ -31,16 +31,16 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Promised:
-    """The answer to NewEpoch: where our newest segment with an edit in it starts."""
+    """The answer to NewEpoch: the first txid of our newest segment with an edit."""
 
     last_segment_first: TxId | None
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What this node knows about a segment.
+    """The answer to PrepareRecovery.
 
-    With ``decision`` the segment is what was accepted; otherwise it is what lies on the disk.
+    ``segment`` is that of ``decision``, the accepted recovery, if there is one; else our copy.
     """
 
     segment: Segment | None
@@ -51,7 +51,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """Our copy is missing or differs: the decided bytes must be downloaded first."""
+    """Our copy is missing or differs, so the decided segment must be downloaded first."""
 
     segment: Segment
     epoch: Epoch
@@ -59,14 +59,14 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class FetchFinalized:
-    """The bytes of that finalized segment must be brought from a peer first."""
+    """The finalized segment must be downloaded from a peer first."""
 
     segment: Segment
 
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """The segment is open; this edit comes next."""
+    """The segment is open, and this is its next edit."""
 
     next_txid: TxId
 

@@ -1,4 +1,4 @@
-"""What a writer or a reader may ask of one journal.
+"""The requests to one journal.
 
 The rules of each request: docs/reference/journal-node.md.
 """
@@ -9,11 +9,11 @@ from journal.model import NO_TXID, Epoch, NamespaceInfo, Segment, TxId
 
 @record
 class Stamp:
-    """The writer's stamp, which each of its calls carries.
+    """The writer's stamp in each of its requests (Hadoop's RequestInfo).
 
     ``committed`` is the highest edit that the writer knows to be on a quorum, or None.
-    ``read_lease_micros`` says how long a majority's yes lets it serve reads.  ``namespace_id`` is
-    that of the writer's file system, None where the request lacks it, as Hadoop's do.
+    ``read_lease_micros`` is how long an answer of a majority lets it serve reads.  ``namespace_id``
+    is that of the writer's file system; None if the request has none, as Hadoop's.
     """
 
     epoch: Epoch
@@ -25,12 +25,11 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Make an empty journal for a namespace; ``force`` destroys what is there.
+    """Create an empty journal for a namespace; ``force`` deletes an existing one.
 
-    ``founding`` says that all nodes of the journal are formatted together.  A node that is
-    formatted alone has no vote.  ``incarnation`` is a name that no folder ever had.
-    By force over a journal the caller says what it saw there: ``seen_promised``, and the id of the
-    file system that the journal belongs to.
+    ``founding``: all nodes of the journal are formatted together; a node that is formatted alone
+    has no vote.  ``incarnation`` is a new unique name.  With ``force``, ``seen_promised`` and
+    ``seen_namespace_id`` are what the operator saw of the journal to delete.
     """
 
     namespace: NamespaceInfo
@@ -43,12 +42,12 @@ class Format:
 
 @dataclass(frozen=True, slots=True)
 class GetJournalState:
-    """What was promised."""
+    """Return the promised epoch."""
 
 
 @dataclass(frozen=True, slots=True)
 class GetEditLogManifest:
-    """Which segments can be read from a txid on."""
+    """Return the segments that can be read from a txid on."""
 
     since: TxId
     in_progress_ok: bool = False
@@ -56,7 +55,7 @@ class GetEditLogManifest:
 
 @dataclass(frozen=True, slots=True)
 class NewEpoch:
-    """Promise never to serve an older writer again."""
+    """Promise an epoch: refuse all writers of older epochs."""
 
     namespace: NamespaceInfo
     epoch: Epoch
@@ -73,7 +72,7 @@ class StartLogSegment:
 
 @record
 class Journal:
-    """Write a batch of framed ops to the open segment."""
+    """Append a batch of framed edits to the open segment."""
 
     stamp: Stamp
     segment_first: TxId
@@ -84,16 +83,16 @@ class Journal:
 
 @record
 class Heartbeat:
-    """Carry the committed txid, and find out whether we are fenced."""
+    """Send the committed txid; the writer learns whether it is fenced."""
 
     stamp: Stamp
 
 
 @dataclass(frozen=True, slots=True)
 class FinalizeLogSegment:
-    """Close a segment for good, if its bytes are those that the writer means.
+    """Finalize a segment if it has the end and the digest of the request.
 
-    ``digest`` is None where the writer keeps none, as Hadoop's does.
+    ``digest`` is None from a writer that computes none, as Hadoop's.
     """
 
     stamp: Stamp
@@ -104,7 +103,7 @@ class FinalizeLogSegment:
 
 @dataclass(frozen=True, slots=True)
 class PrepareRecovery:
-    """Say what is here of a segment, and what was accepted about it."""
+    """Return the node's copy of a segment, and the recovery of it that was accepted."""
 
     stamp: Stamp
     first: TxId
@@ -112,9 +111,9 @@ class PrepareRecovery:
 
 @dataclass(frozen=True, slots=True)
 class PeekRecovery:
-    """Ask what PrepareRecovery would answer, of the newest segment if none is named.
+    """Return what PrepareRecovery would answer, for the newest segment if none is named.
 
-    Nothing is promised and nothing is closed, so the answer may be old when it arrives.
+    It changes nothing, so the answer may be out of date when it arrives.
     """
 
     first: TxId | None
@@ -122,7 +121,7 @@ class PeekRecovery:
 
 @dataclass(frozen=True, slots=True)
 class AcceptRecovery:
-    """Accept what a recovery decided about a segment.
+    """Accept the outcome of a recovery for a segment.
 
     If our copy differs the answer is Fetch; the bytes are then downloaded while other requests
     are served, and AdoptRecovery finishes the acceptance.
@@ -134,7 +133,7 @@ class AcceptRecovery:
 
 @dataclass(frozen=True, slots=True)
 class AdoptRecovery:
-    """The node's own second half of AcceptRecovery: the verified bytes lie next to our copy."""
+    """Finish AcceptRecovery (sent by the node itself): the segment was downloaded and verified."""
 
     epoch: Epoch
     segment: Segment
@@ -142,19 +141,18 @@ class AdoptRecovery:
 
 @dataclass(frozen=True, slots=True)
 class LearnDigest:
-    """The node's own: know the content digest of a closed segment from here on."""
+    """Compute the content digest of a closed segment (sent by the node itself)."""
 
     first: TxId
 
 
 @dataclass(frozen=True, slots=True)
 class AdoptFinalized:
-    """The node's own: a peer has finalized this segment, so it is final.
+    """Adopt a segment that a peer has finalized (sent by the node itself).
 
-    If our bytes differ or are missing the answer is FetchFinalized; when the bytes have been
-    fetched and verified it is asked again with ``fetched``.  ``stalled_at`` is the next txid of
-    our open segment of the same start, where that has made no progress for a while: a segment
-    that is finalized elsewhere gets no more edits, so this node has missed its end.
+    If our copy differs or is missing the answer is FetchFinalized; after the download the request
+    is sent again with ``fetched``.  ``stalled_at`` is the next txid of our open segment of the same
+    start if that has had no edits for a while: then this node has missed its finalization.
     """
 
     segment: Segment
@@ -164,7 +162,7 @@ class AdoptFinalized:
 
 @dataclass(frozen=True, slots=True)
 class ResumeSegment:
-    """Go on with the segment that this writer writes, behind what is here of it."""
+    """Open this writer's segment again after its last edit here."""
 
     stamp: Stamp
     first: TxId
@@ -173,7 +171,7 @@ class ResumeSegment:
 
 @dataclass(frozen=True, slots=True)
 class CatchUp:
-    """Have the open segment up to a committed edit, and go on behind it.
+    """Open this writer's segment with all edits up to a committed one.
 
     If we lack some of it the answer is Fetch; AdoptCatchUp finishes it, as for AcceptRecovery.
     """
@@ -185,7 +183,7 @@ class CatchUp:
 
 @dataclass(frozen=True, slots=True)
 class AdoptCatchUp:
-    """The node's own second half of CatchUp: ``size_bytes`` verified bytes lie next to our copy."""
+    """Finish CatchUp (sent by the node itself): ``size_bytes`` were downloaded and verified."""
 
     epoch: Epoch
     segment: Segment
@@ -195,7 +193,7 @@ class AdoptCatchUp:
 
 @dataclass(frozen=True, slots=True)
 class PurgeLogs:
-    """Let go of the segments that end before ``minimum``."""
+    """Remove the segments that end before ``minimum``."""
 
     stamp: Stamp
     minimum: TxId
@@ -203,15 +201,15 @@ class PurgeLogs:
 
 @dataclass(frozen=True, slots=True)
 class Admit:
-    """Give a learner its vote again, if it holds everything that its vote may be about.
+    """Give a learner its vote back if it holds all edits that it may have acknowledged.
 
-    The writer sends it after a majority of voters, the learner not counted, has answered a call
-    that it began after its decision: so no other writer relies on a promise that this learner has
-    forgotten.
+    The writer sends it after a majority of voters, without the learner, has answered a request that
+    was sent after the decision to admit.  So no other writer relies on a promise that the learner
+    has lost.
 
-    ``incarnation`` is the learner that is meant, and no later one; ``required`` is what is
-    finalized on the voters, in order; everything up to ``committed`` must be held as well, or 0.
-    ``purged`` is the highest purge point of the voters: edits before it may be on none of them.
+    ``incarnation`` is that of the learner.  ``required`` are the finalized segments of the voters
+    in order; it must also hold all edits up to ``committed`` (or 0).  ``purged`` is the voters'
+    highest purge point: no voter may have edits before it.
     """
 
     stamp: Stamp
@@ -223,18 +221,18 @@ class Admit:
 
 @dataclass(frozen=True, slots=True)
 class AdmitFounding:
-    """An operator's word for a journal that was imported whole: every node of it is a voter."""
+    """Give a node its vote on an operator's request, for a journal imported on all nodes."""
 
     incarnation: str
 
 
 @dataclass(frozen=True, slots=True)
 class AdmitByVoters:
-    """The node's own: the voters have shown that nothing depends on what this learner forgot.
+    """Give a learner its vote back by the voters' answers (sent by the node itself).
 
-    A majority of all nodes, this one not counted, held edits up to ``reached`` when it was a
-    learner already; has finalized ``required`` since; and has promised ``epoch``, and no newer one,
-    when it was asked behind that.  ``purged`` is the highest purge point among them.
+    A majority of all nodes, without this one, held edits up to ``reached`` when it was a learner
+    already; has finalized ``required`` since; and reported ``epoch`` as its promise after that.
+    ``purged`` is the highest purge point among them.
 
     See docs/reference/quorum-journal.md#a-vote-without-the-writers-word.
     """
@@ -248,7 +246,7 @@ class AdmitByVoters:
 
 @dataclass(frozen=True, slots=True)
 class ReportDamage:
-    """The node's own: a scan found that a closed segment's bytes are not what was written."""
+    """Report that a scan found a closed segment damaged (sent by the node itself)."""
 
     first: TxId
     why: str
@@ -256,7 +254,7 @@ class ReportDamage:
 
 @dataclass(frozen=True, slots=True)
 class PreUpgrade:
-    """Keep the journal as it is, so that an upgrade can be taken back."""
+    """Keep a copy of the journal, for a roll-back of the upgrade."""
 
     stamp: Stamp
 
@@ -271,21 +269,21 @@ class Upgrade:
 
 @dataclass(frozen=True, slots=True)
 class FinalizeUpgrade:
-    """Give up the way back."""
+    """Delete the copy for a roll-back."""
 
     stamp: Stamp
 
 
 @dataclass(frozen=True, slots=True)
 class RollBack:
-    """Go back to the state before the upgrade."""
+    """Restore the state before the upgrade."""
 
     stamp: Stamp
 
 
 @dataclass(frozen=True, slots=True)
 class DiscardSegments:
-    """Put every segment from ``first`` on out of the way."""
+    """Rename all segments from ``first`` on to ``.trash``."""
 
     stamp: Stamp
     first: TxId
@@ -293,7 +291,7 @@ class DiscardSegments:
 
 @dataclass(frozen=True, slots=True)
 class CanRollBack:
-    """Is there a state before an upgrade, of a layout that the caller can read?"""
+    """Return whether a state before an upgrade exists, of a layout that the caller can read."""
 
     namespace: NamespaceInfo
     target_layout_version: int
@@ -301,7 +299,7 @@ class CanRollBack:
 
 @dataclass(frozen=True, slots=True)
 class GetJournalCTime:
-    """When was the journal upgraded last?"""
+    """Return when the journal was last upgraded."""
 
 
 UpgradeStep = PreUpgrade | Upgrade | FinalizeUpgrade | RollBack | DiscardSegments

@@ -1,4 +1,4 @@
-"""Begin a segment, write to it, close it for good.
+"""Decides about startLogSegment, journal and finalizeLogSegment.
 
 See docs/reference/journal-node.md#startlogsegment and what follows there.
 """
@@ -24,7 +24,7 @@ See docs/reference/formats.md#segment-header.
 
 
 def start_segment(state: JournalState, request: StartLogSegment) -> core_effects.Step:
-    """Begin an empty segment.  An in-progress file with one edit may be begun anew."""
+    """Begin an empty segment; it may replace an in-progress file with one edit."""
     if request.first <= 0:
         raise BadRequest(f"a segment cannot start at transaction {request.first}")
     if request.layout_version > OLDEST_LAYOUT:
@@ -33,10 +33,12 @@ def start_segment(state: JournalState, request: StartLogSegment) -> core_effects
     closed = abandon(state)
     state, effects = closed.state, list[core_effects.Effect](closed.effects)
     existing = state.find(request.first)
-    refusal = damage_refusal(state, request.first) or _why_not_start(state, existing, request.first)
+    refusal = damage_refusal(state, request.first) or _start_obstacle(
+        state, existing, request.first
+    )
     if existing is not None and state.writer == request.stamp.epoch and not still_open:
-        # Serials do not survive a restart: this may be a late twin of the request that began the
-        # segment, and its one edit may be acknowledged.  No writer begins a segment twice.
+        # Serials do not survive a restart: this may be a late duplicate of the request that began
+        # the segment, whose one edit may be acknowledged.  No writer begins a segment twice.
         refusal = refusal or OutOfSync(
             f"epoch {state.writer} has begun segment {request.first} already, and left it"
         )
@@ -47,8 +49,8 @@ def start_segment(state: JournalState, request: StartLogSegment) -> core_effects
         state = state.without_decision(request.first)
     epoch = request.stamp.epoch
     if existing is not None:
-        # The old file goes before the new one is recorded.  The other way round, a crash in
-        # between would leave the older writer's one edit under the newer one's name.
+        # The old file is moved before the new one is recorded.  In the other order, a crash in
+        # between would leave the older writer's edit with the newer epoch in its record.
         effects.append(core_effects.MoveAside(request.first))
         state = state.without_segment(request.first)
     effects.append(core_effects.CreateSegment(request.first, request.layout_version, epoch))
@@ -64,7 +66,7 @@ def start_segment(state: JournalState, request: StartLogSegment) -> core_effects
     return core_effects.Step(state, tuple(effects), Done())
 
 
-def _why_not_start(state: JournalState, existing: Segment | None, first: TxId) -> OutOfSync | None:
+def _start_obstacle(state: JournalState, existing: Segment | None, first: TxId) -> OutOfSync | None:
     if existing is not None and existing.finalized:
         return OutOfSync(f"Already have a finalized segment {existing.name()} beginning at {first}")
     if existing is not None and existing.last != existing.first:
@@ -81,8 +83,8 @@ def _why_not_start(state: JournalState, existing: Segment | None, first: TxId) -
 def journal(state: JournalState, request: Journal) -> core_effects.Step:
     """Append a batch to the open segment, after checking every frame of it."""
     if request.stamp.epoch != state.writer:
-        # Not fenced: this node has promised the writer's epoch, but missed the segment's start.
-        # Hadoop's "not the current writer epoch" cannot be distinguished from a fence.
+        # This writer is not fenced: the node has promised its epoch and missed the segment's
+        # start.  A writer cannot distinguish Hadoop's error for that from a fence.
         raise OutOfSync(
             f"epoch {request.stamp.epoch} is not the current writer epoch {state.writer}: "
             "it has started no segment here"
@@ -110,9 +112,9 @@ def journal(state: JournalState, request: Journal) -> core_effects.Step:
 
 
 def _check_frames(request: Journal) -> TxId:
-    """Return the last txid of a batch, or raise BadRequest.
+    """Return the last txid of a batch.
 
-    Its frames must be sound, contiguous and as many as announced.
+    Raise BadRequest if its frames are damaged, not contiguous, or not of the announced number.
     """
     found = scan(request.records, expected=request.first)
     if found.damage is not None:
@@ -133,7 +135,7 @@ def _check_frames(request: Journal) -> TxId:
 
 
 def finalize(state: JournalState, request: FinalizeLogSegment) -> core_effects.Step:
-    """Close a segment for good if it ends where, and holds what, the writer says."""
+    """Finalize a segment if its end and its digest are those of the request."""
     size = DIGEST_BYTES if request.digest is None else len(request.digest)
     if request.last < request.first or size != DIGEST_BYTES:
         raise BadRequest(
@@ -142,15 +144,15 @@ def finalize(state: JournalState, request: FinalizeLogSegment) -> core_effects.S
     effects: list[core_effects.Effect] = []
     still_open = state.open is not None and state.open.first == request.first
     if still_open:
-        # The segment is closed even if the check fails: its writer has left it.
+        # Close it even if the check fails: its writer does not write to it any more.
         closed = abandon(state)
         state, effects = closed.state, list(closed.effects)
     ours = state.find(request.first)
-    refusal = damage_refusal(state, request.first) or _why_not_finalize(
+    refusal = damage_refusal(state, request.first) or _finalize_obstacle(
         ours, request, written_now=still_open
     )
     if refusal is None and ours is not None and request.digest is None:
-        refusal = _why_not_ours(state, ours, request, written_now=still_open)
+        refusal = _find_unproven_edits(state, ours, request, written_now=still_open)
     if refusal is not None:
         return core_effects.Step(state, tuple(effects), refusal)
     if ours is not None and not ours.finalized:
@@ -163,7 +165,7 @@ def finalize(state: JournalState, request: FinalizeLogSegment) -> core_effects.S
     return core_effects.Step(state, tuple(effects), Done())
 
 
-def _why_not_finalize(
+def _finalize_obstacle(
     ours: Segment | None, request: FinalizeLogSegment, *, written_now: bool
 ) -> OutOfSync | BadRequest | None:
     wanted = f"finalize {request.first}-{request.last}"
@@ -184,14 +186,14 @@ def _why_not_finalize(
     return None
 
 
-def _why_not_ours(
+def _find_unproven_edits(
     state: JournalState, ours: Segment, request: FinalizeLogSegment, *, written_now: bool
 ) -> OutOfSync | None:
-    """May we take our edits for those that a writer without digests means?
+    """Return why our edits may not be those that a writer without digests finalizes.
 
-    Hadoop compares ends.  A node that missed the second round of a recovery then finalizes other
-    edits under the same txids.  So it must be this writer's own edits, for it gives each txid to
-    one edit, or those that it had us accept, or what was final before.
+    Hadoop compares only the end.  A node that missed acceptRecovery would then finalize other edits
+    with the same txids.  So our edits must be written by this epoch, accepted in a recovery of it,
+    or already finalized.
 
     See docs/reference/quorum-journal.md#equal-length-is-not-equal-content.
     """

@@ -1,4 +1,4 @@
-"""What one node has promised and holds for one journal."""
+"""The state of one journal on one node: its promises and segments."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -9,15 +9,15 @@ from journal.model import NO_EPOCH, NO_TXID, Epoch, NamespaceInfo, Segment, TxId
 NO_SERIAL: Final = -1
 """No request of the promised epoch has been sent yet."""
 SERIAL_UNKNOWN: Final = -2
-"""Requests of the promised epoch may have been seen, or sent elsewhere, before this one."""
+"""Requests of the promised epoch may have been sent before, here or to other nodes."""
 
 
 @record
 class OpenSegment:
     """The segment that the writer is writing; it does not survive a restart.
 
-    ``digest`` is the content digest up to ``next_txid - 1``, or empty where it was not asked for
-    yet. ``writer`` is the epoch that started the segment.
+    ``digest`` is the content digest up to ``next_txid - 1``, or empty if it was not computed.
+    ``writer`` is the epoch that started the segment.
     """
 
     first: TxId
@@ -28,11 +28,11 @@ class OpenSegment:
 
     @property
     def empty(self) -> bool:
-        """Whether no edit has been written to it."""
+        """Whether it has no edits."""
         return self.next_txid == self.first
 
     def as_segment(self) -> Segment:
-        """Return the in-progress segment that it becomes once its writer is gone."""
+        """Return it as a closed in-progress segment."""
         return Segment(
             self.first,
             TxId(self.next_txid - 1),
@@ -45,9 +45,9 @@ class OpenSegment:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A recovery that this node accepted: the segment as it must be, and by whose word.
+    """A recovery that this node accepted: the decided segment, and the writer's epoch.
 
-    ``segment`` is a copy of the source's state, so it may say finalized where our file is not.
+    ``segment`` is a copy of the source's state, so it may be finalized while our file is not.
     """
 
     segment: Segment
@@ -56,10 +56,9 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A segment whose bytes here are not what was written, as far as it is known, and why.
+    """A damaged segment with its known facts, and the reason.
 
-    ``size_bytes`` is the length of its file where it is not known which edits lie behind the
-    damage, else 0.
+    ``size_bytes`` is the length of its file if it may hold unknown edits after the damage, else 0.
     """
 
     segment: Segment
@@ -69,22 +68,20 @@ class Damage:
 
 @record
 class JournalState:
-    """Everything that the rules of docs/reference/journal-node.md look at.
+    """All that the rules of docs/reference/journal-node.md depend on.
 
-    ``segments`` has every segment with at least one edit, by first txid in rising order, and not
-    the open one.  It has one entry per first txid, so two live files of one start cannot occur.
-    ``damaged`` has segments that a scan found damaged: they are in no list, are not served and have
-    no vote, until a recovery or a peer has replaced them. ``committed`` is what is known to be on a
-    quorum, as far as the edits are here; ``claimed`` is what the writer last said, and decides
-    nothing: the edits behind may never have existed. ``purged`` is the highest txid before which
-    edits were let go of; peers may hold them still. A ``learner`` may have forgotten what it
-    promised and held: it takes part in everything, and has no vote until a writer has admitted this
-    ``incarnation`` of it. ``start_heard`` is the epoch of the writer that last asked this learner,
-    since it was loaded, to begin a segment: that writer has finished its recovery.
-    ``read_lease_micros`` is the longest read lease that a writer up to now may still hold.
-    ``previous`` is what the journal was before an upgrade that can still be taken back, and
-    ``upgrade_begun`` says that it is being kept for one that has not happened yet. ``occupied``
-    says that an unformatted journal's folder holds files that format would destroy.
+    ``segments`` has each closed segment with at least one edit, in the order of first txids, of
+    which each occurs once.  ``damaged`` has segments that a scan found damaged: they are not
+    listed, served or voted on until a recovery or a peer has replaced them.  ``committed`` is the
+    highest edit here that is known to be on a quorum; ``claimed`` is the writer's last committed
+    txid, which decides nothing, as those edits may not exist.  ``purged`` is the highest txid
+    before which edits were purged; peers may still hold them.  A ``learner`` may have lost its
+    promises and edits, and has no vote until this ``incarnation`` of it is admitted.
+    ``start_heard`` is the epoch that last sent startLogSegment to this learner since it was loaded;
+    its writer has finished its recovery.  ``read_lease_micros`` is the longest read lease that a
+    writer may still hold.  ``previous`` is the namespace before an upgrade that can be rolled back;
+    ``upgrade_begun``: a copy was made for an upgrade that has not happened yet.  ``occupied``: the
+    folder of an unformatted journal has files that a format would delete.
     """
 
     namespace: NamespaceInfo | None = None
@@ -110,7 +107,7 @@ class JournalState:
     def last_written(self) -> TxId:
         """The last edit of the open segment, else the highest one held, or NO_TXID.
 
-        What an older writer left above the open segment is nothing that its writer has written.
+        An older writer's edits above the open segment do not count.
         """
         if self.open is not None and not self.open.empty:
             return TxId(self.open.next_txid - 1)
@@ -119,7 +116,7 @@ class JournalState:
 
     @property
     def newest(self) -> TxId | None:
-        """Where the newest closed segment with an edit starts, damaged or not."""
+        """The first txid of the newest closed segment with an edit, damaged or not."""
         return max((*self.segments, *self.damaged), default=None)
 
     def find(self, first: TxId) -> Segment | None:
@@ -154,13 +151,13 @@ class JournalState:
         )
 
     def with_segment(self, segment: Segment) -> "JournalState":
-        """Put a closed segment into the catalogue, in place of one with the same start."""
+        """Return the state with this closed segment, instead of one with the same start."""
         entries = {**self.segments, segment.first: segment}
         damaged = {k: v for k, v in self.damaged.items() if k != segment.first}
         return replace(self, segments=dict(sorted(entries.items())), damaged=damaged)
 
     def without_segment(self, first: TxId) -> "JournalState":
-        """Take a segment out of the catalogue."""
+        """Return the state without this segment."""
         return replace(
             self,
             segments={k: v for k, v in self.segments.items() if k != first},
@@ -168,7 +165,7 @@ class JournalState:
         )
 
     def with_damage(self, first: TxId, why: str) -> "JournalState":
-        """Take a closed segment out of the catalogue because its bytes are damaged."""
+        """Return the state with this closed segment as damaged."""
         segment = self.find(first)
         if segment is None:
             return self
@@ -176,7 +173,7 @@ class JournalState:
         return replace(self.without_segment(first), damaged=damaged)
 
     def with_decision(self, decision: Decision) -> "JournalState":
-        """Remember an accepted recovery."""
+        """Return the state with an accepted recovery."""
         return replace(self, decisions={**self.decisions, decision.segment.first: decision})
 
     def without_decision(self, first: TxId) -> "JournalState":
@@ -184,7 +181,7 @@ class JournalState:
 
 
 def learn_digest(state: JournalState, learned: Segment) -> JournalState:
-    """Fill in a content digest that storage has computed; it changes no decision by itself."""
+    """Return the state with a content digest that storage has computed."""
     if state.open is not None and state.open.first == learned.first:
         if state.open.next_txid - 1 != learned.last:
             return state
@@ -197,7 +194,7 @@ def learn_digest(state: JournalState, learned: Segment) -> JournalState:
 
 
 def digest_unknown(state: JournalState, first: TxId) -> bool:
-    """Return whether storage must first compute a digest to compare contents at ``first``."""
+    """Return whether storage must compute the digest of the segment at ``first``."""
     if state.open is not None and state.open.first == first:
         return not state.open.empty and not state.open.digest
     known = state.find(first)

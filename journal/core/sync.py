@@ -1,7 +1,7 @@
-"""Take over from a peer what is finalized there and missing here.
+"""Finds and adopts segments that peers have finalized and that are missing here.
 
-Finalizing is sent only after a majority holds a segment's last edit, so what one voter has
-finalized will never be otherwise: it needs no writer's word and no epoch.
+A writer finalizes a segment only after a majority holds its last edit.  So a segment that one voter
+has finalized never changes, and is adopted without a writer or an epoch.
 
 See docs/reference/journal-node.md#background-sync.
 """
@@ -22,13 +22,13 @@ from journal.model import NO_EPOCH, NO_TXID, Segment, TxId
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What peers have and we lack, in order, and where finalized contents contradict each other."""
+    """The missing segments in order, and the first txids of segments with different contents."""
 
     segments: tuple[Segment, ...]
     forked: tuple[TxId, ...]
 
 
-def missing(
+def find_missing(
     state: JournalState, reported: Iterable[Segment], stalled_at: TxId | None = None
 ) -> Missing:
     """Compare our segments with those that peers have finalized."""
@@ -38,7 +38,7 @@ def missing(
     reported = tuple(reported)
     newest = max((theirs.last for theirs in reported), default=NO_TXID)
     for theirs in reported:
-        ours = _finalized_here(state, theirs.first)
+        ours = _find_finalized(state, theirs.first)
         if not theirs.finalized or len(theirs.digest) != DIGEST_BYTES:
             continue
         known = seen.setdefault(theirs.first, theirs)
@@ -54,32 +54,32 @@ def missing(
     return Missing(tuple(wanted[first] for first in sorted(wanted)), tuple(sorted(forked)))
 
 
-def unread(state: JournalState, reported: Iterable[Segment]) -> tuple[Segment, ...]:
-    """Return finalized segments that we lack, once each, of nodes that report no digest."""
+def find_without_digest(state: JournalState, reported: Iterable[Segment]) -> tuple[Segment, ...]:
+    """Return each finalized segment that we lack and that peers report without a digest."""
     lacking: dict[TxId, Segment] = {}
     for theirs in reported:
-        ours = _finalized_here(state, theirs.first)
+        ours = _find_finalized(state, theirs.first)
         whole = ours is not None and theirs.first not in state.damaged
         if theirs.finalized and not theirs.digest and not whole:
             lacking.setdefault(theirs.first, theirs)
     return tuple(lacking[first] for first in sorted(lacking))
 
 
-def first_wanted(state: JournalState) -> TxId:
-    """Return the txid from which on peers are asked what they have."""
+def first_txid_to_ask(state: JournalState) -> TxId:
+    """Return the txid from which on to request the peers' segments."""
     if state.last_written < state.purged:
-        return TxId(1)  # what a purge spares is older than its minimum
+        return TxId(1)  # the segment that a purge keeps is before its minimum
     return TxId(min((max(1, state.purged), *state.damaged)))
 
 
 def _is_wanted(state: JournalState, theirs: Segment, stalled_at: TxId | None) -> bool:
     ours = state.find(theirs.first)
     have = ours is not None and ours.finalized
-    return not have and _why_not_now(state, theirs, stalled_at) is None
+    return not have and _adoption_obstacle(state, theirs, stalled_at) is None
 
 
-def _finalized_here(state: JournalState, first: TxId) -> Segment | None:
-    """Return the segment finalized here under that start, even if its bytes are damaged now."""
+def _find_finalized(state: JournalState, first: TxId) -> Segment | None:
+    """Return our finalized segment with that start, even a damaged one; None if there is none."""
     damage = state.damaged.get(first)
     held = state.find(first) if damage is None else damage.segment
     return held if held is not None and held.finalized else None
@@ -90,24 +90,26 @@ def _differ(one: Segment, other: Segment) -> bool:
     return one.last != other.last or len(digests) > 1
 
 
-def _why_not_now(state: JournalState, theirs: Segment, stalled_at: TxId | None) -> OutOfSync | None:
+def _adoption_obstacle(
+    state: JournalState, theirs: Segment, stalled_at: TxId | None
+) -> OutOfSync | None:
     if state.open is not None and state.open.first <= theirs.last:
         left = state.open.first == theirs.first and state.open.next_txid == stalled_at
         if not left:
-            # The writer may be about to finalize it here, or has gone on behind it.
+            # The writer may be about to finalize it here, or writes a later segment.
             return OutOfSync(f"segment {state.open.first} is being written")
     if state.promised == NO_EPOCH and not state.learner:
-        # Just formatted.  A peer that is not formatted anew yet has the old journal's edits.
+        # This node was just formatted; a peer that is not yet has the old journal's edits.
         return OutOfSync("no writer has been heard of yet")
     let_go = theirs.last < state.purged and theirs.first not in state.damaged
-    # A purge spares the newest edits, or a journal would seem never to have begun.
+    # A purge keeps the newest segment, or the journal would seem empty.
     if let_go and theirs.last < state.last_written:
         return OutOfSync(f"the edits before {state.purged} were let go of")
     return None
 
 
 def has_hole(state: JournalState) -> bool:
-    """Return whether edits that are known to exist elsewhere are missing, or not final, here."""
+    """Return whether edits that exist on peers are missing or not finalized here."""
     if state.damaged or state.learner:
         return True
     held = list(state.segments.values())
@@ -120,12 +122,12 @@ def has_hole(state: JournalState) -> bool:
 
 
 def adopt_finalized(state: JournalState, request: AdoptFinalized) -> core_effects.Step:
-    """Take over a segment that a peer has finalized.
+    """Adopt a segment that a peer has finalized.
 
     Raises:
-        BadRequest: it is not described as a finalized segment is.
-        OutOfSync: the segment is being written here, or was let go of.
-        InvariantBroken: something finalized or committed here contradicts it.
+        BadRequest: it is not a finalized segment with a digest.
+        OutOfSync: the segment is being written here, or was purged.
+        InvariantBroken: finalized or committed edits here contradict it.
     """
     require_formatted(state)
     theirs = request.segment
@@ -135,10 +137,10 @@ def adopt_finalized(state: JournalState, request: AdoptFinalized) -> core_effect
         or not 0 < theirs.first <= theirs.last
     ):
         raise BadRequest(f"{theirs.name()} is not a finalized segment with its digest")
-    refusal = _why_not_now(state, theirs, request.stalled_at)
+    refusal = _adoption_obstacle(state, theirs, request.stalled_at)
     if refusal is not None:
         raise refusal
-    final = _finalized_here(state, theirs.first)
+    final = _find_finalized(state, theirs.first)
     if final is not None:
         ensure(not _differ(final, theirs), f"{final.name()} and a peer's {theirs.name()} differ")
     before, closed = state, abandon(state) if _is_open(state, theirs) else Admitted(state)
@@ -163,7 +165,7 @@ def _put_in_place(
     before: Sequence[core_effects.Effect],
     putting: core_effects.FinalizeSegment | core_effects.AdoptFetched,
 ) -> core_effects.Step:
-    """Put the segment in place, and move aside what overlaps it: one live file for each txid."""
+    """Install the segment, and move segments that overlap it aside."""
     theirs, effects = putting.segment, [*before]
     overlapped = [
         other.first
@@ -171,8 +173,8 @@ def _put_in_place(
         if theirs.first < other.first <= theirs.last
     ]
     for first in overlapped:
-        # First: once the final segment is in place no later sync looks at what overlaps it, and a
-        # crash in between would leave those files for ever.
+        # Before the installation: after it no sync would find the overlapping files, and a crash
+        # in between would leave them for ever.
         effects.append(core_effects.MoveAside(first))
         state = state.without_segment(first)
     effects.append(putting)
@@ -201,9 +203,10 @@ def _ensure_fits(state: JournalState, theirs: Segment) -> None:
 
 
 def _is_behind(state: JournalState, theirs: Segment, committed: TxId) -> bool:
-    """Return whether a committed edit is held here in a segment that follows theirs.
+    """Return whether we hold a committed edit in a segment after theirs.
 
-    Our copy of it in theirs' place is then what an older writer left, and was never acknowledged.
+    Then our copy of that edit at the place of their segment is an older writer's, and was never
+    acknowledged.
     """
     if state.open is not None and theirs.last < state.open.first <= committed:
         return True

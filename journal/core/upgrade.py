@@ -1,6 +1,6 @@
-"""Upgrade a journal, take it back, and drop edits behind a marker.
+"""Decides about upgrade, roll-back and discard of a journal.
 
-Hadoop fences none of these calls: every caller is obeyed.  Here each names its writer.
+In Hadoop any caller may send these requests.  Here they carry a writer's stamp.
 
 See docs/reference/journal-node.md#upgrade-roll-back-discard.
 """
@@ -39,7 +39,7 @@ def ctime(state: JournalState) -> CTime:
 
 
 def pre_upgrade(state: JournalState) -> core_effects.Step:
-    """Keep a snapshot of the journal next to it.  Asked again, take the snapshot anew."""
+    """Keep a copy of the journal next to it; replace an earlier copy."""
     if state.previous is not None:
         raise BadRequest(
             "an earlier upgrade is neither finalized nor rolled back; do one of the two first"
@@ -50,7 +50,7 @@ def pre_upgrade(state: JournalState) -> core_effects.Step:
 
 
 def upgrade(state: JournalState, request: requests.Upgrade) -> core_effects.Step:
-    """Adopt the new layout and creation time; what was kept becomes the way back."""
+    """Adopt the new layout and creation time; the copy becomes the state for a roll-back."""
     require_namespace(state, request.namespace)
     before = require_formatted(state)
     adopted = replace(
@@ -69,17 +69,17 @@ def upgrade(state: JournalState, request: requests.Upgrade) -> core_effects.Step
 
 
 def finalize_upgrade(state: JournalState) -> core_effects.Step:
-    """Drop the way back; do nothing where there is none."""
+    """Delete the state for a roll-back, if there is one."""
     if state.previous is None:
         return core_effects.Step(state, (), Done())
     return core_effects.Step(replace(state, previous=None), (core_effects.DropPrevious(),), Done())
 
 
 def can_roll_back(state: JournalState, request: requests.CanRollBack) -> RollBackAnswer:
-    """Return whether there is a state to go back to, of the layout that the caller can read.
+    """Return whether there is a state for a roll-back, of the layout that the caller can read.
 
     Raises:
-        BadRequest: there is one, but of another layout (HDFS-6135).
+        BadRequest: it is of another layout (HDFS-6135).
     """
     require_namespace(state, request.namespace)
     if state.previous is None:
@@ -94,9 +94,9 @@ def can_roll_back(state: JournalState, request: requests.CanRollBack) -> RollBac
 
 
 def roll_back(state: JournalState) -> core_effects.Step:
-    """Go back to the state before the upgrade; what was promised since then stays promised.
+    """Restore the state before the upgrade, but keep the promises made since then.
 
-    What the journal then holds is read from the disk, so this state is only its beginning.
+    The segments are loaded from the disk after that.
     """
     if state.previous is None:
         raise BadRequest("there is no state before an upgrade to go back to")
@@ -108,7 +108,7 @@ def roll_back(state: JournalState) -> core_effects.Step:
 
 
 def discard(state: JournalState, request: requests.DiscardSegments) -> core_effects.Step:
-    """Put every segment from ``first`` on out of the way; a rolled back upgrade wrote them."""
+    """Rename all segments from ``first`` on to ``.trash``: a rolled back upgrade wrote them."""
     first = request.first
     if first <= 0:
         raise BadRequest(f"cannot discard from transaction {first} on")
@@ -117,7 +117,7 @@ def discard(state: JournalState, request: requests.DiscardSegments) -> core_effe
     held = [*state.segments.values(), *(d.segment for d in state.damaged.values())]
     across = [segment for segment in held if segment.first < first <= segment.last]
     if across:
-        return core_effects.Step(state, tuple(effects), _crosses(across[0], first))
+        return core_effects.Step(state, tuple(effects), _inside_segment(across[0], first))
     gone = tuple(segment for segment in held if segment.first >= first)
     decided = tuple(one for one in state.decisions if one >= first)
     effects.append(core_effects.DiscardFiles(first, gone, decided))
@@ -134,5 +134,5 @@ def discard(state: JournalState, request: requests.DiscardSegments) -> core_effe
     )
 
 
-def _crosses(segment: Segment, first: TxId) -> BadRequest:
+def _inside_segment(segment: Segment, first: TxId) -> BadRequest:
     return BadRequest(f"cannot discard from {first} on: it lies inside {segment.name()}")

@@ -1,4 +1,4 @@
-"""The one decision that is made a million times: the writer's next batch of the open segment."""
+"""A fast path for the most frequent request: the writer's next batch of the open segment."""
 
 from journal.core.effects import AppendEdits, Effect, RememberCommitted, Step
 from journal.core.limits import MAX_COMMITTED_LEAP, MAX_SERIAL_LEAP
@@ -10,10 +10,9 @@ from journal.model import TxId
 
 
 def usual_batch(state: JournalState, request: Journal) -> Step | None:
-    """Return what ``step`` decides about a batch that nothing is unusual about, or None.
+    """Return what ``step`` decides about an ordinary batch; None if ``step`` must decide.
 
-    A short form of ``journal.core.admission.admit`` and ``journal.core.segments.journal``, which
-    stay the judges: they decide, and explain, whatever this function does not know.
+    It is a short form of ``journal.core.admission.admit`` and ``journal.core.segments.journal``.
     """
     opened, stamp, namespace = state.open, request.stamp, state.namespace
     if opened is None or namespace is None:

@@ -1,4 +1,4 @@
-"""What a learner concludes from what the voters say: may it vote without a writer's word?
+"""Decides from the voters' answers whether a learner gets its vote back without a writer.
 
 See docs/reference/quorum-journal.md#a-vote-without-the-writers-word.
 """
@@ -14,7 +14,7 @@ from journal.quorum import majority
 
 @dataclass(frozen=True, slots=True)
 class Voter:
-    """One answer: which disk it is, its promise, its finalized segments and its highest edit."""
+    """The answer of one voter: its disk, its promise, its finalized segments and highest edit."""
 
     identity: str
     promised: Epoch
@@ -25,38 +25,38 @@ class Voter:
 
 @dataclass(frozen=True, slots=True)
 class VoterBaseline:
-    """What a majority of voters held when this node was a learner already.
+    """The highest edit of a majority of voters when this node was a learner already.
 
-    Whatever this node had acknowledged before it forgot lies below ``reached``: each majority that
-    it was part of shares a voter with this one.
+    All edits that this node acknowledged before it lost them are below ``reached``: each majority
+    that it was part of has a voter in common with this one.
     """
 
     epoch: Epoch
     reached: TxId
 
 
-def mark(voters: Collection[Voter], epoch: Epoch, nodes: int) -> VoterBaseline:
-    """Set the mark for this epoch.
+def set_baseline(voters: Collection[Voter], epoch: Epoch, nodes: int) -> VoterBaseline:
+    """Return the baseline for this epoch.
 
     Raises:
-        Fenced, Unavailable: too few voters have promised this epoch, and no newer one.
+        Fenced, Unavailable: no majority of voters has this epoch as its promise.
     """
     require_majority({voter.identity: voter.promised for voter in voters}.items(), epoch, nodes)
     return VoterBaseline(epoch, TxId(max(voter.last_written for voter in voters)))
 
 
 def require_majority(promises: Iterable[tuple[str, Epoch]], epoch: Epoch, nodes: int) -> None:
-    """Check that a majority of all nodes, identified by their disks, has promised just this epoch.
+    """Check that a majority of all nodes, by their disks, has this epoch as its promise.
 
     Raises:
-        Fenced: one has promised a newer writer.
+        Fenced: one has promised a newer epoch.
         Unavailable: too few have promised this one.
     """
-    told = dict(promises)
-    newest = max(told.values(), default=epoch)
+    promised_by = dict(promises)
+    newest = max(promised_by.values(), default=epoch)
     if newest > epoch:
         raise Fenced(f"a voter has promised {newest}, newer than {epoch}", promised=newest)
-    agree = sum(promised == epoch for promised in told.values())
+    agree = sum(promised == epoch for promised in promised_by.values())
     if agree < majority(nodes):
         raise Unavailable(
             f"{majority(nodes)} voters besides this learner must have promised {epoch}, and "
@@ -64,14 +64,14 @@ def require_majority(promises: Iterable[tuple[str, Epoch]], epoch: Epoch, nodes:
         )
 
 
-def word(
+def admission_request(
     marked: VoterBaseline, voters: Collection[Voter], incarnation: str, nodes: int
 ) -> AdmitByVoters:
-    """Return what this learner must hold for its vote, as a majority of voters lists it now.
+    """Return the request for the vote, with the segments that the voters have finalized.
 
     Raises:
-        OutOfSync: two of them list different segments.
-        Unavailable: too few of them answer.
+        OutOfSync: two voters list different segments.
+        Unavailable: too few voters answered.
     """
     if len({voter.identity for voter in voters}) < majority(nodes):
         raise Unavailable(f"{majority(nodes)} voters besides this learner must answer")

@@ -1,1 +1,1 @@
-"""The one writer of the journal: its epoch, its window, and a channel to each JournalNode."""
+"""The writer of a journal (Hadoop's QuorumJournalManager): epoch, window, and channels to nodes."""

@@ -1,6 +1,6 @@
-"""The way of batches and heartbeats to one node: one under way, one reply for each.
+"""Sends batches and heartbeats to one node, one at a time, and awaits the reply of each.
 
-Either a lane or a stream carries them, never both: docs/reference/quorum-journal.md#write-lanes.
+They go over a lane or a stream, never both: docs/reference/quorum-journal.md#write-lanes.
 """
 
 import asyncio
@@ -30,9 +30,9 @@ LANE: Final = "lane"
 
 
 class RequestHeaders:
-    """The writer's epoch, the committed txid, and serials that rise with each request to one node.
+    """Builds the headers of requests to one node: epoch, committed txid, and rising serials.
 
-    A serial is taken when the request is sent, as the node takes them in no other order.
+    A serial is taken when the request is sent, since the node refuses another order.
     """
 
     def __init__(self, remote: RemoteNode, window: Window) -> None:
@@ -42,12 +42,12 @@ class RequestHeaders:
         self._serial = -1
 
     def info(self) -> pb.RequestInfo:
-        """Return the header of the request that is sent next."""
+        """Return the header of the next request."""
         self._serial += 1
         return self._remote.request_info(self.epoch, self._serial, self._window.committed or None)
 
     def message(self, edits: Message | None) -> WriterMessage:
-        """Return the batch that is sent next or, without edits, the heartbeat."""
+        """Return the next batch or, without edits, a heartbeat."""
         self._serial += 1
         committed, lease = self._window.committed or None, self._remote.read_lease_micros
         if edits is None:
@@ -60,11 +60,11 @@ class RequestHeaders:
 
 
 class BatchSender:
-    """Opened when it is first needed, and anew after each failure.
+    """Opens a lane or a stream when it is first needed, and again after each failure.
 
-    A lane is tried once for each time that the node has offered one: right after the node has
-    opened the segment, or with certificates, next to a message once the first edits are written.
-    The stream carries what no lane does.
+    Each offer of a lane by the node is tried once: after the node has opened the segment or, with
+    certificates, while a message after the first edits is under way.  Without a lane the stream is
+    used.
     """
 
     def __init__(self, remote: RemoteNode, deadline_seconds: float) -> None:
@@ -80,15 +80,15 @@ class BatchSender:
         self._written = False
 
     def prepare(self) -> None:
-        """Have a stream ready while a segment is opened, where one is to carry its first edits.
+        """Open a stream while a segment is opened, if it is to carry the first edits.
 
-        To be called once that request is sent: it may have taken a newer connection.
+        Call it after that request was sent, which may have made a new connection.
         """
         if own_tls() is not None and self._lane is None and self._stream is None:
             self._stream = self._remote.open_write_stream()
 
     def begin(self) -> None:
-        """Start again: the node has the segment open, whatever became of the last stream."""
+        """Start again after the node has opened the segment."""
         stream_ended = self._stream is not None and self._stream.done()
         if stream_ended or self._offer_to_wait_for() is not None:
             self._leave_the_stream()
@@ -99,25 +99,25 @@ class BatchSender:
 
     @property
     def unbroken(self) -> bool:
-        """Whether nothing has ended since ``begin``; else the node may have been restarted."""
+        """Whether no lane or stream has ended since ``begin``, as at a restart of the node."""
         if not self._unbroken or (self._lane is not None and self._lane.closed):
             return False
         return self._stream is None or not self._stream.done()
 
     @property
     def ready(self) -> bool:
-        """Whether a message can be pushed: a lane carries them, and none is under way."""
+        """Whether a message can be pushed: a lane is open, and no message is under way."""
         return self._unbroken and self._lane is not None and self._lane.idle
 
     @property
     def via(self) -> Via:
-        """What carries them now."""
+        """What carries messages now: a lane, a stream or none."""
         if self._lane is not None and not self._lane.closed:
             return LANE
         return "none" if self._stream is None or self._stream.done() else "stream"
 
     def push(self, message: WriterMessage, done: Done) -> None:
-        """Send over the lane that is ``ready``, in this turn of the event loop."""
+        """Send a message over the ``ready`` lane in this turn of the event loop."""
         assert self._lane is not None
         self._lane.send(message, done)
 
@@ -125,7 +125,7 @@ class BatchSender:
         """Send one request and wait for its reply.
 
         Raises:
-            Rejected, StorageFailed, InvariantBroken: the node's no.
+            Rejected, StorageFailed, InvariantBroken: the node refused it.
             Unavailable: no answer; whether the node acted is unknown.
         """
         lane = await self._usable_lane()
@@ -144,7 +144,7 @@ class BatchSender:
         self._written = self._written or message.count > 0
 
     def drop(self) -> None:
-        """End both; the next request opens one of them."""
+        """Close lane and stream; the next request opens one of them."""
         self._unbroken = False
         if self._stream is not None:
             self._stream.cancel()
@@ -170,9 +170,9 @@ class BatchSender:
         return None if offer is self._tried else offer
 
     def _offer_to_wait_for(self) -> Offer | None:
-        """Return the offer of a lane that must carry the next message; None with certificates.
+        """Return the offer of a lane to open before the next message; None with certificates.
 
-        A takeover waits for the first edits of a segment, and three handshakes would delay them.
+        With certificates three handshakes would delay the first edits, for which a takeover waits.
         """
         return self._fresh_offer() if own_tls() is None else None
 
@@ -190,19 +190,19 @@ class BatchSender:
         return self._lane
 
     def _open_beside(self) -> None:
-        """Begin to open a lane, for the messages after this one."""
+        """Start to open a lane for the messages after the present one."""
         if self._opening is None and (offer := self._fresh_offer()):
             self._opening = asyncio.create_task(self._open(offer), name="open a write lane")
 
     def _take_up(self, opened: Lane | None) -> None:
-        """Change to the lane that was opened next to the stream, if it has not ended since."""
+        """Use the lane that was opened during the last message, if it has not ended since."""
         self._opening = None
         if opened is not None and not opened.closed:
             self._leave_the_stream()
             self._lane = opened
 
     def _leave_the_stream(self) -> None:
-        """End the stream, on which nothing is under way: a lane is used only when no stream is."""
+        """Close the idle stream, because a lane is used only without a stream."""
         if self._stream is not None:
             self._stream.cancel()
             self._stream = None
@@ -241,7 +241,7 @@ class BatchSender:
     async def _converse(self, request: pb.WriteRequest) -> object:
         if self._stream is None or self._stream.done():
             self._unbroken = self._unbroken and self._stream is None
-            # Nothing was under way on a stream that died idle, so this request is no repetition.
+            # The stream ended while idle, so this request was not sent before.
             self._stream = self._remote.open_write_stream()
         await self._stream.write(request)
         return await self._stream.read()

@@ -1,4 +1,4 @@
-"""One JournalNode as a writer sees it: docs/reference/quorum-journal.md#channels."""
+"""Sends a writer's requests to one JournalNode: docs/reference/quorum-journal.md#channels."""
 
 import asyncio
 from collections import deque
@@ -25,9 +25,9 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class _Ask:
-    """A call in its place between the batches: its turn comes when ``after`` is next.
+    """A call in the queue of batches; it is sent when batch ``after`` is the next one.
 
-    ``starts`` is the segment that it begins, if it does.
+    ``starts`` is the segment that it begins, if any.
     """
 
     perform: Callable[[], Awaitable[Any]]
@@ -37,12 +37,11 @@ class _Ask:
 
 
 class NodeChannel:
-    """Sends one node everything in the order in which the writer asked for it.
+    """Sends all calls and batches of a writer to one node in order.
 
-    A cursor into the writer's window: one message is under way, and what is written until its reply
-    goes into the next, so that a slow node catches up in few round trips and a quick one never
-    waits. A node that fails a message is lost; it is asked again and again to take part, and sent
-    what it lacks.
+    One message is under way at a time.  The edits that are written until its reply go into the next
+    message, so that a slow node catches up in few round trips.  A node that fails a message is
+    lost; the channel then tries to let it rejoin, and sends it the edits that it lacks.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class NodeChannel:
         self._next = TxId(0)
         self._seq = 0
         self.acked = NO_TXID
-        """The last edit that this node has confirmed."""
+        """The last edit that this node has acknowledged."""
         self._writing = False
         self.learner: str | None = None
         """The incarnation that waits to be admitted, if this node is a learner."""
@@ -90,17 +89,17 @@ class NodeChannel:
 
     @property
     def takes_part(self) -> bool:
-        """Whether this node is sent what is written."""
+        """Whether this node is sent new edits."""
         return self._writing and self._lost_because is None
 
     @property
     def has_caught_up(self) -> bool:
-        """Whether it takes part, and had once what the others had."""
+        """Whether this node takes part, and had all edits at some time since it does."""
         return self.takes_part and self.acked >= self._catching_up_to
 
     @property
     def in_sync(self) -> bool:
-        """Whether this node takes part, has what the others have, and counts."""
+        """Whether this node takes part, has all edits, and is no learner."""
         return self.has_caught_up and self.learner is None
 
     def status(self) -> ChannelStatus:
@@ -116,7 +115,7 @@ class NodeChannel:
         )
 
     def admitted(self) -> None:
-        """Count the node from here on, with all that it has."""
+        """Count this node's acknowledgements from now on, including earlier ones."""
         log.info("journal.node_admitted", node=self.name, acked=self.acked)
         self.learner = self._last_error = None
         self._window.admitted(self.name, self.acked)
@@ -128,7 +127,7 @@ class NodeChannel:
         *,
         starts: TxId | None = None,
     ) -> None:
-        """Queue any call but a batch.  ``starts`` is the segment that it begins, if it does."""
+        """Queue a call that is no batch; ``starts`` is the segment that it begins, if any."""
         if self._pump is not None and self._pump.done():
             call.fail(self.name, Unavailable(f"this channel has ended: {self._last_error}"))
             return
@@ -146,7 +145,7 @@ class NodeChannel:
         self.wake()
 
     def offer(self, size: int) -> None:
-        """Send the node a batch of ``size`` new bytes, or lose it if it is too far behind."""
+        """Send a new batch of ``size`` bytes, or drop the node if it is too far behind."""
         if self._window.is_full and self._window.too_far_behind(self.name, size):
             waiting = self._window.queued_bytes(self.name) - size
             self._lose(Unavailable(f"too far behind: {waiting} bytes of edits wait for it"))
@@ -162,12 +161,12 @@ class NodeChannel:
             self._waiter.set_result(None)
 
     def ensure_in_sync(self) -> None:
-        """Raise OutOfSync while this node is left out."""
+        """Raise OutOfSync if this node does not take part or lacks edits."""
         if self._lost_because is not None:
             raise OutOfSync(f"left out of the segment, because: {self._lost_because}")
 
     async def heartbeat(self) -> None:
-        """Send the committed txid, and have a node that came back open the segment; for ``ask``."""
+        """Send the committed txid; let a restarted node open the segment again; for ``ask``."""
         await self.line.exchange(self.headers.message(None))
         first, idle = self._window.segment_first, not self._window.holds(self._seq)
         if self.takes_part and idle and first is not None and not self.line.unbroken:
@@ -177,7 +176,7 @@ class NodeChannel:
                 self._lose(error)
 
     async def close(self) -> None:
-        """Stop sending; what waits is failed."""
+        """Stop sending, and fail all queued calls."""
         if self._pump is not None:
             self._pump.cancel()
             await asyncio.wait([self._pump])
@@ -200,12 +199,12 @@ class NodeChannel:
         )
 
     def _push(self) -> None:
-        """Send what comes next in this turn of the event loop; no task is woken for it."""
+        """Send the next message in this turn of the event loop, without waking the task."""
         self._pushed = message = self._next_message()
         self.line.push(self.headers.message(message), self._answered)
 
     def _answered(self, error: JournalError | None) -> None:
-        """Take the answer to what was pushed: it is durable there, or the node is lost."""
+        """Handle the reply to a pushed message: it is durable on the node, or the node is lost."""
         message, self._pushed = self._pushed, None
         if error is not None or message is None:
             self._lose(error or Unavailable("nothing was under way"))
@@ -236,7 +235,7 @@ class NodeChannel:
         return not self._writing or self._lost_because is not None or ask.after <= self._next
 
     async def _sleep(self, seconds: float | None) -> bool:
-        """Wait until ``wake`` is called; return False if ``seconds`` were over before."""
+        """Wait for ``wake``; return False if it was not called within ``seconds``."""
         self._waiter = asyncio.get_running_loop().create_future()
         if seconds is None:
             await self._waiter
@@ -271,7 +270,7 @@ class NodeChannel:
         ask.call.succeed(self.name, result)
 
     def _forgot_us(self, error: JournalError) -> bool:
-        """Return whether a node that counted says that it no longer does: its disk was wiped."""
+        """Return whether a voter answers that it has no vote, because its disk was wiped."""
         return isinstance(error, NotAdmitted) and self.learner is None and self.takes_part
 
     async def _write(self) -> None:
@@ -343,7 +342,7 @@ class NodeChannel:
             self._take_up(following)
 
     def _take_up(self, following: TxId) -> None:
-        """Go on with a node that has everything before this edit, and waits for it."""
+        """Let a node take part that has all edits before this one."""
         self._reconnection.forget()
         window = self._window
         self._next, self._seq = following, window.seq_at(following)

@@ -1,4 +1,4 @@
-"""How one JournalNode fares, as a writer reports it."""
+"""The status of one JournalNode, as a writer reports it."""
 
 from ha.record import dataclass
 from journal.model import NodeName, TxId
@@ -8,9 +8,9 @@ from journal.model import NodeName, TxId
 class ChannelStatus:
     """One node on a status page.
 
-    ``in_sync`` says that it takes part in the open segment and has caught up with it.  A
-    ``learner`` is fed like the others, but does not count before it is admitted.  ``via`` is what
-    carries its batches: ``lane``, ``stream``, or ``none`` while nothing does.
+    ``in_sync``: it takes part in the open segment and has all its edits.  A ``learner`` gets edits
+    like the others, but has no vote before it is admitted.  ``via`` is what carries its batches:
+    ``lane``, ``stream`` or ``none``.
     """
 
     node: NodeName

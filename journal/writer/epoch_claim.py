@@ -1,4 +1,4 @@
-"""Claim an epoch: a majority promises it, and holds all its promises at one time."""
+"""Claims an epoch in two rounds: a majority promises it, and then confirms its promises."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from journal.writer.channel import NodeChannel
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What a new writer has won.  ``last_txid`` is 0 while the journal holds nothing."""
+    """The epoch of a new writer, and the last txid of the journal; 0 if it is empty."""
 
     epoch: Epoch
     last_txid: TxId
@@ -19,25 +19,25 @@ class Recovered:
 
 @dataclass(slots=True)
 class Claim:
-    """One writer's claim.  ``granted`` has the answer of each node that has promised by now."""
+    """One writer's claim; ``granted`` has the answers of the nodes that have promised."""
 
     namespace: NamespaceInfo
     epoch: Epoch
     granted: dict[NodeName, pb.NewEpochReply] = field(default_factory=dict)
 
     async def propose(self, channel: NodeChannel, timeout_seconds: float) -> pb.NewEpochReply:
-        """Ask the node to promise the epoch: the first round."""
+        """First round: ask the node to promise the epoch."""
         remote = channel.remote
         reply = await remote.new_epoch(self.namespace, self.epoch, timeout_seconds)
         self.granted[channel.name] = reply
         return reply
 
     async def confirm(self, channel: NodeChannel, timeout_seconds: float) -> None:
-        """Check that the node still knows its promise when all have promised: the second round.
+        """Second round: check that the node still has its promise after a majority promised.
 
-        A node may promise, be wiped, and be admitted again by the older writer, which then has a
-        majority with it.  A late promise of a third node would give us one as well, and we would
-        write on without what was acknowledged in between (docs/reference/quorum-journal.md#epochs).
+        The bad schedule: a node promises, is wiped, and is admitted again by the older writer,
+        which has a majority with it.  Then a third node promises late and gives us a majority, too,
+        without the edits acknowledged in between (docs/reference/quorum-journal.md#epochs).
         """
         if channel.name not in self.granted:
             raise Unavailable("it has not promised")
@@ -48,10 +48,10 @@ class Claim:
             raise NotAdmitted(f"it has forgotten that it promised epoch {self.epoch}")
 
     def ensure_distinct(self) -> None:
-        """Ensure that no promise counts twice, whatever names its node goes by.
+        """Ensure that no promise counts twice.
 
         Raises:
-            InvariantBroken: two nodes run on one folder, or on a clone of its disk.
+            InvariantBroken: two nodes have the same folder, or a clone of it.
         """
         seen: dict[str, NodeName] = {}
         for node in sorted(self.granted):

@@ -1,8 +1,8 @@
-"""A writer's heartbeats, and the read lease that they renew.
+"""Sends a writer's heartbeats, and keeps the read lease that they renew.
 
-Each node hears from the writer every quarter of the lease, also while there is nothing to write.
-A heartbeat takes its turn in the node's channel, so that a node that is slow with a batch has one
-heartbeat waiting and not a hundred; the batch renews the lease as well.
+Each node gets a heartbeat every quarter of the lease, even without edits.  A heartbeat is queued in
+the node's channel, so that at most one waits while the node is slow with a batch; a batch renews
+the lease, too.
 
 See docs/reference/quorum-journal.md#read-lease.
 """
@@ -32,15 +32,15 @@ SAME_MOMENT_SECONDS: Final = 0.005
 
 
 def seconds_since_boot() -> float:
-    """Read a clock that goes on while the machine is suspended; the loop's may not."""
+    """Return the time of a clock that also runs while the machine is suspended, in seconds."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class ReadLease:
-    """Whether this writer is certainly the newest, as far as it knows; one per writer.
+    """Decides whether no newer writer can have written, so that reads may be served.
 
-    ``clock`` is the one that runs the lease.  A loop's own clock is not good enough: it may be
-    read once per turn, and a process can be stopped in the middle of one.
+    ``clock`` measures the lease.  The event loop's clock must not: it may be read once in a turn,
+    and the process may be stopped during that turn.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class ReadLease:
         self._renewed = asyncio.Event()
 
     def accepted(self, nodes: Iterable[NodeName], sent_at: float) -> None:
-        """Renew the lease, as these nodes accepted a request of ours sent at ``sent_at``."""
+        """Renew the lease: these nodes accepted a request that was sent at ``sent_at``."""
         if self._lease is None:
             return
         self._lease = self._lease.accepted(nodes, sent_at)
@@ -68,7 +68,7 @@ class ReadLease:
             self._renewed = asyncio.Event()
 
     def refused(self, node: NodeName, why: str) -> None:
-        """Note a node that promised a newer epoch; a majority of them ends an idle writer."""
+        """Record that a node promised a newer epoch; a majority of them ends an idle writer."""
         self._refused[node] = why
         if self._lease is None or len(self._refused) < majority(len(self._lease.nodes)):
             return
@@ -77,15 +77,15 @@ class ReadLease:
             self.on_superseded(f"a newer writer has taken over: {why}")
 
     def written(self, nodes: Callable[[], Iterable[NodeName]], sent_at: float) -> None:
-        """Renew it after a write; of writes that are answered together, one is enough."""
+        """Renew the lease after a write; call it once for writes that are answered together."""
         if sent_at > self._written_at + SAME_MOMENT_SECONDS:
             self._written_at = sent_at
             self.accepted(nodes(), sent_at)
 
     def older_heard(self, replies: Collection[pb.NewEpochReply]) -> None:
-        """Take in what a majority just reported of the writers before us; see ``left_to_wait``.
+        """Record the read leases of older writers that a majority reported; see ``left_to_wait``.
 
-        They may be configured for longer leases than ours.
+        They may be longer than ours.
         """
         theirs = max((reply.previous_read_lease_micros / 1e6 for reply in replies), default=0.0)
         ago = [reply.previous_writer_heard_micros_ago / 1e6 for reply in replies]
@@ -93,35 +93,36 @@ class ReadLease:
         self._may_write_at = self.clock() + wait
 
     async def outlast_older(self) -> None:
-        """Return once no older writer's lease can run.  Recovery need not wait for it: it makes
-        nothing new visible.
+        """Wait until no older writer's lease can be valid.
+
+        Recovery need not wait for that, as it makes no new edits visible.
         """
         if (wait := self._may_write_at - self.clock()) > 0:
             log.info("journal.outlasting_read_lease", seconds=round(wait, 3))
-        # The clocks differ, and uvloop's timers ring up to two milliseconds early.
+        # The two clocks differ, and uvloop's timers fire up to 2 ms early.
         while (wait := self._may_write_at - self.clock()) > 0:  # noqa: ASYNC110 - no event ends it
             await asyncio.sleep(wait)
 
     def end(self) -> None:
-        """End the lease with its writer: it is never valid again, and what waits for it ends."""
+        """End the lease for good, and with it all waits for it."""
         self._ended = True
         self._renewed.set()
 
     def valid(self) -> bool:
-        """Return whether no other writer can have acknowledged a write until now."""
+        """Return whether no other writer can have had a write acknowledged until now."""
         if self._lease is None:
             return True
         return not self._ended and self._lease.covers(self.clock())
 
     def remaining_seconds(self) -> float:
-        """Return for how long it is valid if it is not renewed; infinite without leases."""
+        """Return how long the lease is valid without a renewal; infinite if leases are off."""
         if self._lease is None:
             return math.inf
         ends = self._lease.valid_until
         return 0.0 if self._ended or ends is None else max(0.0, ends - self.clock())
 
     async def wait_until_valid(self, timeout_seconds: float) -> bool:
-        """Wait for a renewal if need be; False when none comes in time, or can come at all."""
+        """Wait until the lease is valid; return False if it is not within the time or for good."""
         if self.valid():
             return True
         metrics.LEASE_WAITS.inc()
@@ -137,7 +138,7 @@ class ReadLease:
 
 
 class Heartbeats:
-    """Sends them while a writer writes; one task for each node."""
+    """Sends heartbeats while a writer has a segment open; one task for each node."""
 
     def __init__(
         self, channels: Sequence[NodeChannel], settings: WriterSettings, lease: ReadLease
@@ -148,7 +149,7 @@ class Heartbeats:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Begin, unless begun or without a lease; an idle node then hears nothing, as in Hadoop."""
+        """Start the tasks once; without a lease there are no heartbeats, as in Hadoop."""
         if not self._tasks and self._lease.duration_seconds:
             self._tasks = [
                 asyncio.create_task(self._beat(channel), name=f"heartbeats {channel.name}")
@@ -183,7 +184,7 @@ class Heartbeats:
             if lost.fenced_by is not None:
                 self._lease.refused(channel.name, str(lost.failures[channel.name]))
             return
-        # A node that is left out, or learns, may have lost its promise with its disk.
+        # A node that does not take part, or is a learner, may have lost its promise.
         status = channel.status()
         if status.in_sync and not status.learner:
             self._lease.accepted([channel.name], sent_at)

@@ -1,8 +1,8 @@
-"""Make a voter of a learner again: it holds what the voters hold, and they say so.
+"""Gives a learner its vote back when it holds all edits of the voters.
 
-A node that was wiped, re-formatted or restored is fed by the writer like one that lags behind, and
-fetches closed segments from its peers.  Its acknowledgements count for nothing before it is
-admitted, because a newer writer may rely on a promise that it has forgotten.
+A node that was wiped, formatted again or restored gets new edits like one that lags behind, and
+fetches closed segments from its peers.  Before it is admitted, its acknowledgements do not count,
+because a newer writer may rely on a promise that it has lost.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class LearnerAdmission:
-    """One writer's care for its learners: a task for each, until it is admitted."""
+    """Runs a task for each learner of a writer until it is admitted."""
 
     def __init__(self, window: Window, settings: WriterSettings) -> None:
         self.channels: Sequence[NodeChannel] = ()
@@ -37,7 +37,7 @@ class LearnerAdmission:
         self._learners: set[tuple[NodeName, str | None]] = set()
 
     def take_on(self, learner: NodeChannel) -> None:
-        """Admit a learner that takes part when that can be done.  It may come again and again."""
+        """Start to admit a learner that takes part; it may be called again for the same one."""
         pupil = (learner.name, learner.learner)
         if pupil in self._learners:
             return
@@ -48,7 +48,7 @@ class LearnerAdmission:
         task.add_done_callback(lambda _: self._learners.discard(pupil))
 
     async def stop(self) -> None:
-        """Leave the learners what they are."""
+        """Stop admitting learners."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -69,7 +69,7 @@ class LearnerAdmission:
         """Try once to admit the learner.
 
         Raises:
-            JournalError: something is missing, or a majority of the others cannot confirm.
+            JournalError: it lacks edits, or a majority of the others cannot confirm them.
         """
         others = [channel for channel in self.channels if channel is not learner]
         timeout = self._settings.operations_timeout_seconds
@@ -78,7 +78,7 @@ class LearnerAdmission:
             others, lambda channel: channel.remote.peer_manifest(TxId(1), timeout)
         )
         required, purged = all_segments(manifests), purge_point(manifests)
-        # Only now: a voter that promised a newer writer before this moment reports it.
+        # After the reads: a voter that has promised a newer epoch until now reports it here.
         await self._from_majority(others, self._still_ours)
         call: QuorumCall[None] = QuorumCall("admitting", [learner.name], timeout_seconds=timeout)
 
@@ -106,7 +106,7 @@ class LearnerAdmission:
     async def _from_majority(
         self, others: Sequence[NodeChannel], request: Callable[[NodeChannel], Awaitable[T]]
     ) -> list[T]:
-        """Return the answers of a majority of all nodes; a learner refuses these calls."""
+        """Return the answers of a majority of all nodes; learners refuse these calls."""
         answers = await ask_each(others, request)
         told = good(answers)
         needed = majority(len(self.channels))
@@ -120,7 +120,7 @@ def all_segments(manifests: Sequence[pb.GetEditLogManifestReply]) -> list[Segmen
     """Return every segment that is finalized on some voter, in order.
 
     Raises:
-        OutOfSync: two of them differ, or one has no digest of what it holds.
+        OutOfSync: two of them differ, or one has no digest of its segment.
     """
     found: dict[TxId, Segment] = {}
     for manifest in manifests:
@@ -135,6 +135,6 @@ def all_segments(manifests: Sequence[pb.GetEditLogManifestReply]) -> list[Segmen
 
 
 def purge_point(manifests: Sequence[pb.GetEditLogManifestReply]) -> TxId | None:
-    """Before where some voter has let go of the edits; what the voters list there has holes."""
+    """Return the highest purge point; the voters' segments before it may have holes."""
     told = [one.purged_txid for one in manifests if one.HasField("purged_txid")]
     return TxId(max(told)) if told else None

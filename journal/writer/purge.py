@@ -1,4 +1,4 @@
-"""What a writer has its nodes do apart from writing: make a journal, let go of old edits."""
+"""Formats a journal on all nodes, and purges old edits."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -14,7 +14,7 @@ log = structlog.get_logger()
 
 
 async def purge(channels: Sequence[NodeChannel], minimum: TxId, timeout_seconds: float) -> None:
-    """Ask every node to remove what ends before ``minimum``, behind what it is asked already."""
+    """Queue a request on every node to purge the segments that end before ``minimum``."""
     call: QuorumCall[None] = QuorumCall(
         f"purging before {minimum}",
         [channel.name for channel in channels],
@@ -35,7 +35,7 @@ async def purge(channels: Sequence[NodeChannel], minimum: TxId, timeout_seconds:
 def ensure_none_formatted(
     journal_id: JournalId, formatted: Mapping[NodeName, bool | JournalError]
 ) -> None:
-    """Raise BadRequest where a node has storage already; QuorumLost where one does not say."""
+    """Raise BadRequest if a node is formatted, QuorumLost if one does not answer."""
     ensure_all_answered("formatting", formatted)
     if full := [node for node, has_storage in formatted.items() if has_storage is True]:
         raise BadRequest(
@@ -51,7 +51,7 @@ async def format_all(
     *,
     force: bool,
 ) -> None:
-    """Format every node; raises QuorumLost unless all have done so."""
+    """Format every node; raise QuorumLost unless all succeed."""
     answers = await ask_each(
         channels, lambda channel: _format_node(channel, namespace, timeout_seconds, force=force)
     )
@@ -61,7 +61,7 @@ async def format_all(
 async def _format_node(
     channel: NodeChannel, namespace: NamespaceInfo, timeout_seconds: float, *, force: bool
 ) -> None:
-    """Format one of all nodes; a writer that appears in between is not destroyed, even by force."""
+    """Format one node; even with ``force`` not a journal that a writer has claimed since."""
     seen: Epoch | None = None
     seen_namespace_id: int | None = None
     if force:
@@ -92,7 +92,7 @@ def ensure_all_answered(operation: str, answers: Mapping[NodeName, object]) -> N
 
 
 async def settle(channel: NodeChannel, timeout_seconds: float) -> None:
-    """Wait until everything queued so far is answered or failed, or time is up."""
+    """Wait until all queued requests are answered or failed, or the time is over."""
 
     async def nothing() -> None:
         return

@@ -1,4 +1,4 @@
-"""How a node that missed edits takes part again inside the open segment.
+"""Lets a node that missed edits take part again in the open segment.
 
 See docs/reference/quorum-journal.md#rejoining-inside-the-segment.
 """
@@ -15,7 +15,7 @@ from journal.proto import journal_pb2 as pb
 from journal.writer.window import SegmentEnd, Window
 
 Sources = Callable[[NodeName, SegmentEnd], Awaitable[Sequence[str]]]
-"""Where that node can fetch the open segment: from others that have all of it up to the mark."""
+"""Returns the URLs of the open segment on nodes that have all its edits up to a mark."""
 RECONNECTED_WITHIN_SECONDS: Final = 2.0
 """A link tries each second to reach a node that was away; it may be back, and not known to be."""
 
@@ -27,14 +27,14 @@ async def rejoin(
     sources: Callable[[SegmentEnd], Awaitable[Sequence[str]]],
     settings: WriterSettings,
 ) -> TxId:
-    """Have the node open the segment again; the edit that it needs next.
+    """Have the node open the segment again; return the edit that it needs next.
 
-    What the window does not hold any more, the node fetches from another one.  Whether the window
-    has the edit that it needs next is for the caller to see, in the turn in which it takes part.
+    Edits that the window does not hold any more are fetched by the node from another one.  The
+    caller must check that the window has the next edit when the node starts to take part.
 
     Raises:
         OutOfSync: it can take part with the next segment only, or not yet.
-        JournalError: what the node says, or that it does not answer.
+        JournalError: the node refused, or did not answer.
     """
     first = window.segment_first
     if first is None:
@@ -74,14 +74,14 @@ async def reopen(
     """Have a node that may have restarted open the segment ``first`` again.
 
     It has every edit before ``following``, which is sent next.  ``learner`` is the incarnation of
-    a node that was one.
+    a node that was a learner.
 
-    Bad schedule: two of three nodes restart in turn while nothing is written.  Each closes the
-    segment as it stops, and the next batch would find no majority that has it open.
+    Bad schedule: two of three nodes restart one after the other while nothing is written.  Each
+    closes the segment as it stops, and the next batch finds no majority that has it open.
 
     Raises:
-        OutOfSync: it lacks something, or has no vote any more.
-        JournalError: what the node says, or that it does not answer.
+        OutOfSync: it lacks edits, or has no vote any more.
+        JournalError: the node refused, or did not answer.
     """
     try:
         reached = await _resume(remote, stamp(), first, layout_version, settings)
@@ -110,7 +110,7 @@ async def _resume(
 
 
 def ensure_ours(window: Window, first: TxId, reached: TxId) -> None:
-    """Refuse a node that has left the segment, or has edits that were never written."""
+    """Raise if the node has closed the segment, or has edits that were never written."""
     if window.segment_first != first:
         raise OutOfSync(f"segment {first} was closed meanwhile")
     if reached > window.next:
@@ -118,7 +118,7 @@ def ensure_ours(window: Window, first: TxId, reached: TxId) -> None:
 
 
 def ensure_kept(window: Window, following: TxId) -> None:
-    """Refuse a node that needs an edit which is not kept any more."""
+    """Raise if the window does not hold the edit that the node needs."""
     if not window.covers(following):
         raise OutOfSync(f"the writer went on beyond {following} while the node caught up")
 
@@ -129,7 +129,7 @@ async def serving(
     namespace: NamespaceInfo,
     timeout_seconds: float,
 ) -> list[str]:
-    """Return the URLs of a segment on these nodes; those that do not answer are left out."""
+    """Return the URLs of a segment on those of these nodes that answer."""
 
     async def url(node: RemoteNode) -> str | None:
         try:
@@ -143,7 +143,7 @@ async def serving(
 
 
 class Reconnection:
-    """Reports when a node that could not be reached can be, while that is wanted."""
+    """Reports when a broken connection to a node is made again, while that is wanted."""
 
     def __init__(self, remote: RemoteNode, reconnected: Callable[[], None]) -> None:
         self._remote = remote
@@ -151,7 +151,7 @@ class Reconnection:
         self._watching: asyncio.Task[None] | None = None
 
     def watch(self) -> None:
-        """Report once when a connection that is broken now is made again."""
+        """Report once when the broken connection is made again."""
         if self._watching is None:
             self._watching = asyncio.create_task(self._remote.wait_until_reconnected())
             self._watching.add_done_callback(self._changed)

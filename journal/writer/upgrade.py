@@ -1,7 +1,7 @@
-"""Upgrade, roll back and discard on all nodes of a journal, in the name of its writer.
+"""Upgrades, rolls back and discards on all nodes of a journal, with the stamp of its writer.
 
-Hadoop needs every node for each of these calls and fences none of them.  Here a node that cannot
-be reached is left behind and reported, as long as a majority has agreed; a refusal is an error.
+In Hadoop each of these calls needs every node, and any caller may send them.  Here nodes that
+cannot be reached are reported and left out if a majority agrees; a refusal is an error.
 
 See docs/reference/quorum-journal.md#upgrade-on-all-nodes.
 """
@@ -23,12 +23,12 @@ T = TypeVar("T")
 
 
 class JournalUpgrades:
-    """The upgrade family of one writer, which must have won its epoch.
+    """The upgrade calls of one writer, which must hold an epoch.
 
     Raises, from every call:
-        QuorumLost: a node refused, or too few can be reached.  What has agreed has done it, and
-            asking again is fine.
-        InvariantBroken: nodes give answers that cannot both be true.
+        QuorumLost: a node refused, or too few can be reached.  The others have carried it out, and
+            the call may be repeated.
+        InvariantBroken: the answers of nodes contradict each other.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class JournalUpgrades:
         self._timeout = settings.operations_timeout_seconds
 
     async def pre_upgrade(self) -> None:
-        """Keep what there is, so that the upgrade can be taken back."""
+        """Keep a copy of the journal, for a roll-back of the upgrade."""
         await self._on_all(
             "keeping the journal for an upgrade",
             lambda node: node.remote.pre_upgrade(node.headers.info(), self._timeout),
@@ -59,7 +59,7 @@ class JournalUpgrades:
         )
 
     async def can_roll_back(self, target_layout_version: int) -> bool:
-        """Return whether the nodes can go back to a state of that layout."""
+        """Return whether the nodes can roll back to a state of that layout."""
         return await self._require_agreement(
             "asking for the way back",
             lambda node: node.remote.can_roll_back(
@@ -68,20 +68,20 @@ class JournalUpgrades:
         )
 
     async def roll_back(self) -> None:
-        """Go back to the state before the upgrade."""
+        """Restore the state before the upgrade."""
         await self._on_all(
             "rolling back", lambda node: node.remote.roll_back(node.headers.info(), self._timeout)
         )
 
     async def discard_segments(self, first: TxId) -> None:
-        """Put every segment from ``first`` on out of the way."""
+        """Rename all segments from ``first`` on to ``.trash``."""
         await self._on_all(
             f"discarding from {first} on",
             lambda node: node.remote.discard_segments(node.headers.info(), first, self._timeout),
         )
 
     async def ctime(self) -> int:
-        """Return when the journal was upgraded last, in milliseconds since 1970."""
+        """Return when the journal was last upgraded, in milliseconds since 1970."""
         return await self._require_agreement(
             "asking for the creation time", lambda node: node.remote.journal_ctime(self._timeout)
         )
@@ -98,7 +98,7 @@ class JournalUpgrades:
         self, operation: str, ask: Callable[[NodeChannel], Awaitable[T]]
     ) -> dict[NodeName, T]:
         async def one(node: NodeChannel) -> T:
-            # Behind what the node is asked already: a writer's calls arrive in their order.
+            # Queued in the node's channel: a writer's calls must arrive in order.
             call: QuorumCall[T] = QuorumCall(operation, [node.name], timeout_seconds=self._timeout)
             node.ask(call, partial(ask, node))
             try:

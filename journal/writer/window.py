@@ -1,8 +1,8 @@
-"""The newest edits of a writer, kept once for all nodes, and which node has how many of them.
+"""Keeps a writer's newest edits once for all nodes, and the last acknowledged edit of each node.
 
-Edits are committed in order, and a node acknowledges them in order.  So one number per node says
-everything: a batch is committed as soon as the numbers of a majority have reached its end, and it
-is lost as soon as too few of the nodes that take part can still reach it.
+Edits are committed and acknowledged in order.  So a batch is committed when the acknowledged txids
+of a majority have reached its end, and lost when too few of the nodes that take part can still
+reach it.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ log = structlog.get_logger()
 
 
 Ended = Callable[[JournalError | None], None]
-"""Hears once what became of a batch, in the turn that shows it: None, it is on a quorum; or why it
-cannot get there.  Nothing may be written from within it."""
+"""Called once with the outcome of a batch when that is known: None if a quorum has it, else the
+failure.  It must not write."""
 
 
 def awaitable() -> tuple["asyncio.Future[None]", Ended]:
-    """Return a future for the end of a batch, and what ends it."""
+    """Return a future for the outcome of a batch, and the function that sets it."""
     done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def ended(failure: JournalError | None) -> None:
@@ -47,7 +47,7 @@ def awaitable() -> tuple["asyncio.Future[None]", Ended]:
 
 @dataclass(slots=True, eq=False)
 class Batch:
-    """Edits that were written together.  ``offset`` counts the bytes written before them."""
+    """Edits that were written together; ``offset`` is the number of bytes written before them."""
 
     segment_first: TxId
     first: TxId
@@ -60,7 +60,7 @@ class Batch:
 
 @record
 class Message:
-    """Consecutive edits of one segment for one node.  ``seq`` is the batch that comes next."""
+    """Consecutive edits of one segment for one node; ``seq`` is the number of the next batch."""
 
     segment_first: TxId
     first: TxId
@@ -83,9 +83,9 @@ class SegmentEnd:
 class _Member:
     """One node.
 
-    ``needs`` is the oldest batch that it must still be sent, None while it is sent none.  ``down``
-    is why nothing more is expected of it, although what it acknowledges late counts.  A learner is
-    sent everything and counts nowhere.
+    ``needs`` is the oldest batch that must still be sent to it; None if it takes no part.  ``down``
+    is why no more acknowledgements are expected, though late ones count.  A learner gets all edits,
+    and its acknowledgements do not count.
     """
 
     acked: TxId = NO_TXID
@@ -95,7 +95,7 @@ class _Member:
 
 
 class Window:
-    """What was written and may have to be sent, bounded by ``limit_bytes``."""
+    """The edits that may have to be sent, limited by ``limit_bytes``."""
 
     def __init__(
         self, nodes: Sequence[NodeName], *, limit_bytes: int, timeout_seconds: float
@@ -111,7 +111,7 @@ class Window:
         self._batches: dict[int, Batch] = {}
         self._base = 0
         self.end_seq = 0
-        """The batch that will be written next."""
+        """The number of the next batch."""
         self._held_bytes = 0
         self._waiting: deque[Batch] = deque()
         self._watching: set[asyncio.Future[None]] = set()
@@ -127,14 +127,14 @@ class Window:
         self._digest = hashlib.sha256()
 
     def finish(self) -> None:
-        """Close the segment, as a quorum has closed it."""
+        """Close the segment that a quorum has closed."""
         self.segment_first = None
 
     def append(self, count: int, records: bytes, ended: Ended) -> None:
-        """Take a batch; ``ended`` is called unless the window is closed before that is known.
+        """Append a batch; ``ended`` is called with its outcome unless the window is closed before.
 
         Raises:
-            BadRequest: no node could take this size at once; nothing was sent, nothing is lost.
+            BadRequest: the batch exceeds one message; nothing was sent, and the writer lives on.
         """
         segment_first, first = self.segment_first, self.next
         if segment_first is None:
@@ -164,11 +164,11 @@ class Window:
 
     @property
     def digest(self) -> bytes:
-        """Over the edits of the open segment."""
+        """The content digest of the open segment."""
         return self._digest.digest()
 
     async def committed_mark(self) -> SegmentEnd:
-        """Return the open segment up to its present end, as soon as a quorum has that.
+        """Return the open segment up to its present end when a quorum has it.
 
         Raises:
             Unavailable: if no segment is open any more.
@@ -202,7 +202,7 @@ class Window:
 
     @property
     def is_full(self) -> bool:
-        """Whether more is kept than the limit; only then can a node be too far behind."""
+        """Whether the limit is exceeded; only then can a node be too far behind."""
         return self._held_bytes > self._limit_bytes
 
     def queued_bytes(self, node: NodeName) -> int:
@@ -213,12 +213,12 @@ class Window:
         return self.end - self._batches[needs].offset
 
     def too_far_behind(self, node: NodeName, newest: int) -> bool:
-        """Return whether too much waits for a node to keep it; one batch may always wait."""
+        """Return whether too many bytes wait for a node; one batch may always wait."""
         queued = self.queued_bytes(node)
         return queued > newest and queued > self._limit_bytes
 
     def covers(self, txid: TxId) -> bool:
-        """Return whether a node of the open segment can be sent everything from this edit on."""
+        """Return whether the window has all edits of the open segment from this one on."""
         first = self.segment_first
         if first is None or not first <= txid <= self.next:
             return False
@@ -227,7 +227,7 @@ class Window:
         )
 
     def seq_at(self, txid: TxId) -> int:
-        """Return the batch that holds an edit which the window covers, or the next one."""
+        """Return the number of the batch with this edit, or of the next batch."""
         low, high = self._base, self.end_seq
         while low < high:
             middle = (low + high) // 2
@@ -238,7 +238,7 @@ class Window:
         return low
 
     def message(self, seq: int, first: TxId, limit_bytes: int) -> Message:
-        """Return the edits from ``first`` on, of batch ``seq`` and small ones behind it."""
+        """Return the edits from ``first`` on, of batch ``seq`` and of small batches after it."""
         batch = self._batches[seq]
         records, last, segment_first = batch.records, batch.last, batch.segment_first
         if first != batch.first:
@@ -261,14 +261,14 @@ class Window:
         )
 
     def takes_part(self, node: NodeName, seq: int, *, learner: JournalError | None = None) -> None:
-        """Send this node every batch from this one on; a learner's acknowledgements are void."""
+        """Let this node take part from a batch on; a learner's acknowledgements do not count."""
         member = self._members[node]
         member.needs, member.down, member.learner = seq, learner, learner is not None
         if learner is not None:
             member.acked = NO_TXID
 
     def acked(self, node: NodeName, last: TxId, seq: int) -> None:
-        """Note that this node has everything up to ``last`` on its disk; ``seq`` comes next."""
+        """Record that this node has all edits up to ``last`` on its disk; ``seq`` is next."""
         member = self._members[node]
         if member.needs is not None:
             member.needs = seq
@@ -280,11 +280,11 @@ class Window:
             self._trim()
 
     def holders(self, last: TxId) -> list[NodeName]:
-        """Return the nodes that have acknowledged that edit."""
+        """Return the nodes that have acknowledged this edit."""
         return [node for node, member in self._members.items() if member.acked >= last]
 
     def admitted(self, node: NodeName, last: TxId) -> None:
-        """Count a learner, which has all up to ``last``, as a voter; it may be lost by now."""
+        """Count a learner with all edits up to ``last`` as a voter; it may be lost by now."""
         member = self._members[node]
         member.learner, member.acked = False, last
         if member.needs is not None:
@@ -293,12 +293,12 @@ class Window:
             self._commit()
 
     def failed(self, node: NodeName, error: JournalError) -> None:
-        """Drop a node that does not take part any more; batches that need it are lost at once."""
+        """Record that a node does not take part any more; batches that need it fail at once."""
         metrics.ERRORS.labels(jn=node, code=type(error).__name__).inc()
         member = self._members[node]
         member.needs, member.down = None, error
         if isinstance(error, InvariantBroken):
-            # One node that has seen the impossible outweighs a quorum that has not.
+            # A broken invariant on one node counts more than the success of a quorum.
             while self._waiting:
                 batch = self._waiting.pop()
                 self._end(batch, InvariantBroken(f"{_name(batch)}: {node}: {error}"))
@@ -368,7 +368,7 @@ class Window:
         )
 
     def _trim(self) -> None:
-        """Drop what no node needs: of the open segment, only what exceeds the limit."""
+        """Drop edits that no node needs; of the open segment, only those above the limit."""
         needs = [m.needs for m in self._members.values() if m.needs is not None]
         floor = min(needs, default=self.end_seq)
         while self._base < floor and (

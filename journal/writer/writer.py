@@ -1,8 +1,8 @@
-"""The one writer of a journal: wins an epoch, recovers the newest segment, writes to a quorum.
+"""Writes a journal: claims an epoch, recovers the newest segment, and writes to a quorum.
 
-Every call goes to all nodes and returns when a majority has agreed.  A call that loses its majority
-ends the writer for good: only a new epoch and a recovery can find out what the nodes have.  One
-writer is one epoch; to write again, make another.
+Every call is sent to all nodes and returns when a majority has acknowledged it.  Without a majority
+the writer ends for good: only a new epoch and a recovery show what the nodes have.  A writer has
+one epoch; to write again, make a new writer.
 """
 
 import asyncio
@@ -44,9 +44,9 @@ class QuorumWriter:
     """Writes one journal under one epoch.
 
     Raises, from every call that needs a quorum:
-        QuorumLost: too few nodes agreed.  The message has every failed node and its reason;
-            ``fenced_by`` is the epoch of a newer writer.  The writer is dead from then on.
-        InvariantBroken: two facts that cannot both hold; dead as well.
+        QuorumLost: too few nodes acknowledged it.  The message has every failed node and its
+            reason; ``fenced_by`` is the epoch of a newer writer.  The writer has ended then.
+        InvariantBroken: two facts contradict each other; the writer has ended, too.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class QuorumWriter:
         self.read_lease = ReadLease(self._names, self._settings.read_lease_seconds)
         self._heartbeats = Heartbeats(self._channels, self._settings, self.read_lease)
         self.epoch = model.NO_EPOCH
-        """The epoch we hold; NO_EPOCH until ``become_writer`` has returned."""
+        """Our epoch; NO_EPOCH until ``become_writer`` has returned."""
         self._writes_open = 0
         self._death: QuorumLost | InvariantBroken | None = None
         self.upgrades = JournalUpgrades(self._channels, namespace, self._settings)
@@ -97,19 +97,19 @@ class QuorumWriter:
 
     @property
     def committed(self) -> model.TxId:
-        """The last txid that we know to be on a quorum."""
+        """The last txid that is known to be on a quorum."""
         return self._window.committed
 
     def node_statuses(self) -> tuple[ChannelStatus, ...]:
-        """Return how each node fares, in the configured order."""
+        """Return the status of each node, in the configured order."""
         return tuple(channel.status() for channel in self._channels)
 
     async def settle(self, *, timeout_seconds: float) -> None:
-        """Give the nodes behind the quorum time to answer; before an orderly ``close``."""
+        """Give the slower nodes time to answer, before an orderly ``close``."""
         await asyncio.gather(*(purge.settle(c, timeout_seconds) for c in self._channels))
 
     async def close(self) -> None:
-        """Drop every connection.  Nothing is finalized; the next writer recovers."""
+        """Close every connection.  The open segment is recovered by the next writer."""
         await self._heartbeats.stop()
         await self._admission.stop()
         self._window.close()
@@ -121,7 +121,7 @@ class QuorumWriter:
     # ---- storage ----
 
     async def formatted(self) -> Mapping[model.NodeName, bool | JournalError]:
-        """Return whether each node has storage for this journal, or why it does not say."""
+        """Return for each node whether the journal is formatted, or why it does not answer."""
         timeout = self._settings.operations_timeout_seconds
         return await ask_each(self._channels, lambda channel: channel.remote.is_formatted(timeout))
 
@@ -129,9 +129,8 @@ class QuorumWriter:
         """Create the journal on every node; all must succeed.
 
         Raises:
-            BadRequest: if a node has storage already, and ``force`` is not given; nothing is
-                changed then.
-            QuorumLost: if a node fails.
+            BadRequest: a node is formatted, and ``force`` is not given; nothing was changed.
+            QuorumLost: a node failed.
         """
         if not force:
             purge.ensure_none_formatted(self._journal_id, await self.formatted())
@@ -142,11 +141,11 @@ class QuorumWriter:
     # ---- becoming the writer ----
 
     async def become_writer(self, *, predecessor_gone_until: float = 0.0) -> Recovered:
-        """Win a new epoch and make the newest segment whole on a quorum.
+        """Claim a new epoch, and recover the newest segment on a quorum.
 
-        ``predecessor_gone_until``, on the loop's clock: no other writer can serve a read up to
-        then.  If that is over when the epoch is won, the first segment is not started before an
-        older writer's read lease has run out for certain.
+        Until ``predecessor_gone_until``, on the loop's clock, no other writer can serve a read.  If
+        that time is over when the epoch is won, the first segment is not started before the read
+        leases of older writers have ended.
         """
         ensure(self.epoch == model.NO_EPOCH, "a writer wins one epoch in its life")
         states = await self._ask(
@@ -156,8 +155,8 @@ class QuorumWriter:
         )
         epoch = next_epoch(promised_in(states), len(self._channels))
         if epoch is None:
-            # Of the first to answer one has an absurd promise: the others may be enough.  What was
-            # answered stays known: the next time, the one with that promise may answer alone.
+            # One of the first nodes to answer has an absurd promise; the others may be a majority.
+            # The answers are kept: at the next attempt only the node with that promise may answer.
             states = {**states, **good(await ask_each(self._channels, self._promise))}
             epoch = next_epoch(promised_in(states), len(self._channels))
         if epoch is None:
@@ -200,7 +199,7 @@ class QuorumWriter:
         )
         match decision:
             case Skip():
-                # Its writer had the segments before it finalized on a quorum.
+                # The segments before it were finalized on a quorum by its writer.
                 return model.TxId(first - 1)
             case Copy():
                 await self._adopt(decision, replies)
@@ -235,9 +234,9 @@ class QuorumWriter:
     # ---- writing ----
 
     async def start_segment(self, first: model.TxId, *, layout_version: int | None = None) -> None:
-        """Open a segment; its first edit will be ``first``.
+        """Start a segment whose first edit is ``first``.
 
-        Its header says ``layout_version``, or the one that is written in this namespace.
+        Its header has ``layout_version``, or by default that of the namespace.
         """
         self._ensure_alive()
         window = self._window
@@ -262,10 +261,10 @@ class QuorumWriter:
         self._heartbeats.start()
 
     async def write(self, first: model.TxId, count: int, records: bytes) -> None:
-        """Write ``count`` framed edits from ``first`` on; returns when a quorum has them on disk.
+        """Write ``count`` framed edits from ``first`` on; return when a quorum has them on disk.
 
-        The next write may be called before this one has returned; they keep their order. Raises
-        BadRequest, and the writer lives on, where the edits exceed one message.
+        The next write may be called before this one has returned; the order is kept.  Raises
+        BadRequest if the edits exceed one message; the writer can be used after that.
         """
         done, ended = awaitable()
         self.begin(first, count, records, ended)
@@ -276,9 +275,9 @@ class QuorumWriter:
             self._writing.discard(done)
 
     def begin(self, first: model.TxId, count: int, records: bytes, ended: Ended) -> None:
-        """Write without a task: ``ended`` gets what ``write`` returns or raises at its end.
+        """Write without a task: ``ended`` is called with the result or error of ``write``.
 
-        It is not called once the writer is closed.
+        It is not called after the writer was closed.
         """
         self._ensure_alive()
         window = self._window
@@ -310,13 +309,13 @@ class QuorumWriter:
             channel.offer(len(records))
 
     async def _sources(self, wanting: model.NodeName, mark: SegmentEnd) -> Sequence[str]:
-        """Return where the open segment can be fetched, by a node that lags behind."""
+        """Return the URLs from which a node that lags behind can fetch the open segment."""
         holding = [c.remote for c in self._channels if c.name != wanting and c.acked >= mark.last]
         timeout = self._settings.operations_timeout_seconds
         return await serving(holding, mark.first, self._namespace, timeout)
 
     async def finalize_segment(self, last: model.TxId) -> None:
-        """Close the open segment, which ends at ``last``."""
+        """Finalize the open segment, which ends at ``last``."""
         self._ensure_alive()
         window = self._window
         first = window.segment_first
@@ -338,7 +337,7 @@ class QuorumWriter:
         window.finish()
 
     def purge_logs(self, minimum: model.TxId) -> None:
-        """Let the nodes remove what ends before ``minimum``, without waiting for it."""
+        """Request a purge of the segments that end before ``minimum``, without waiting for it."""
         self._ensure_alive()
         timeout = self._settings.operations_timeout_seconds
         task = asyncio.create_task(purge.purge(self._channels, minimum, timeout))

@@ -1,4 +1,4 @@
-"""Get this node its vote back by the voters' word, where the writer admits no learners (Java's).
+"""Gets this node's vote back by the voters' answers, if its writer (Java's) admits no learners.
 
 See docs/reference/quorum-journal.md#a-vote-without-the-writers-word.
 """
@@ -85,7 +85,7 @@ class Admission:
                 "no writer has begun a segment since this node is a learner: it takes a log roll"
             )
         if self._mark is None or self._mark.epoch != epoch:
-            self._mark = voters.mark(await ask_each(self._look), epoch, self._nodes)
+            self._mark = voters.set_baseline(await ask_each(self._look), epoch, self._nodes)
             log.info(
                 "learner.marked",
                 journal=self._owner.journal_id,
@@ -97,15 +97,17 @@ class Admission:
                 f"a writer's claim from the time before may be under way for {self._wait_seconds:g}"
                 " s (dfs.qjournal.new-epoch.timeout.ms)"
             )
-        word = voters.word(self._mark, await ask_each(self._look), state.incarnation, self._nodes)
-        for wanted in word.required:
+        request = voters.admission_request(
+            self._mark, await ask_each(self._look), state.incarnation, self._nodes
+        )
+        for wanted in request.required:
             held = self._owner.state.find(wanted.first)
             if wanted.digest and held is not None and not held.digest:
                 await self._owner.ask(LearnDigest(wanted.first))
         # Only now: a voter that promised a newer writer before this moment reports it.
         told = await ask_each(self._promise)
         voters.require_majority(((v.identity, v.promised) for v in told), epoch, self._nodes)
-        await self._owner.ask(word)
+        await self._owner.ask(request)
         metrics.ADMITTED.labels(self._owner.journal_id).inc()
         log.info(
             "learner.admitted",
@@ -113,7 +115,7 @@ class Admission:
             by=sorted(voter.identity for voter in told),
             epoch=epoch,
             reached=self._mark.reached,
-            segments=len(word.required),
+            segments=len(request.required),
         )
 
     def _claims_may_be_under_way(self) -> bool:

@@ -119,7 +119,7 @@ class JournalSync:
         sources = await self._with_digests(await self._ask_each(self._list))
         reported = [one for source in sources for one in source.segments]
         stalled_at = self._stalled_at()
-        found = sync.missing(self._owner.state, reported, stalled_at)
+        found = sync.find_missing(self._owner.state, reported, stalled_at)
         self._report(found.forked)
         brought = 0
         for segment in found.segments:
@@ -163,7 +163,7 @@ class JournalSync:
         return None
 
     async def _list(self, other: peer.Peer) -> _Source:
-        since = sync.first_wanted(self._owner.state)
+        since = sync.first_txid_to_ask(self._owner.state)
         listed = await other.listed(since, self._settings.sync_call_seconds)
         return _Source(other.host, listed.http_port, listed.segments)
 
@@ -173,7 +173,7 @@ class JournalSync:
         What one has finalized is final, as with ours; only they do not say what it is.
         """
         told = {one.first: one for source in sources for one in source.segments if one.digest}
-        unread = sync.unread(
+        unread = sync.find_without_digest(
             self._owner.state, [one for source in sources for one in source.segments]
         )
         for lacking in [one for one in unread if one.first not in told][:_DIGESTS_PER_ROUND]:

@@ -8,7 +8,13 @@ from journal.core.machine import step
 from journal.core.replies import FetchFinalized
 from journal.core.requests import AdoptFinalized
 from journal.core.state import JournalState
-from journal.core.sync import Missing, first_wanted, has_hole, missing, unread
+from journal.core.sync import (
+    Missing,
+    find_missing,
+    find_without_digest,
+    first_txid_to_ask,
+    has_hole,
+)
 from journal.errors import InvariantBroken
 from journal.model import Segment, TxId
 from tests.journal.core.requests_of import segment
@@ -80,25 +86,25 @@ def test_what_peers_have_is_wanted_or_not(
     state: JournalState, told: list[Segment], wanted: list[Segment]
 ) -> None:
     reports = iter(told)  # they need not be readable twice
-    assert missing(state, reports, STALLED_AT) == Missing(tuple(wanted), ())
+    assert find_missing(state, reports, STALLED_AT) == Missing(tuple(wanted), ())
 
 
 def test_two_ends_of_one_segment_are_told_of_in_any_order() -> None:
     let_go, newest = final(7, 8), final(7, 9)
     for told in ([let_go, newest], [newest, let_go]):
-        assert missing(holding(purged=TxId(10)), told) == Missing((), (TxId(7),))
+        assert find_missing(holding(purged=TxId(10)), told) == Missing((), (TxId(7),))
 
 
 def test_what_is_told_without_a_digest_is_read_once_if_it_is_not_whole_here() -> None:
     state = damaged(holding(final(1, 3), final(4, 6), segment(7, 8)), 4)
     hadoop = [untold(10, 12), untold(1, 3), untold(4, 6), untold(7, 9)]
     in_progress = replace(segment(13, 14), digest=b"")
-    read = unread(state, [*hadoop, *hadoop, in_progress, final(15, 16)])
+    read = find_without_digest(state, [*hadoop, *hadoop, in_progress, final(15, 16)])
     assert read == (untold(4, 6), untold(7, 9), untold(10, 12))
 
 
 def test_a_segment_of_which_two_ends_are_told_is_read_once() -> None:
-    assert unread(holding(), [untold(7, 9), untold(7, 8)]) == (untold(7, 9),)
+    assert find_without_digest(holding(), [untold(7, 9), untold(7, 8)]) == (untold(7, 9),)
 
 
 FROM: dict[str, tuple[JournalState, int]] = {
@@ -122,7 +128,7 @@ FROM: dict[str, tuple[JournalState, int]] = {
 
 @pytest.mark.parametrize(("state", "first"), FROM.values(), ids=list(FROM))
 def test_peers_are_asked_from_there_on(state: JournalState, first: int) -> None:
-    assert first_wanted(state) == first
+    assert first_txid_to_ask(state) == first
 
 
 HOLES: dict[str, JournalState] = {

@@ -7,7 +7,7 @@ import pytest
 
 from journal.core.replies import Done, Fetch, FetchFinalized
 from journal.core.requests import AcceptRecovery, AdoptFinalized, ReportDamage
-from journal.core.sync import has_hole, missing
+from journal.core.sync import find_missing, has_hole
 from journal.errors import BadRequest, InvariantBroken, OutOfSync
 from journal.model import Segment, TxId
 from journal.storage.files import RealFiles
@@ -50,7 +50,7 @@ def test_the_open_segment_is_the_writers_business(tmp_path: Path) -> None:
     journal.ask(writer.start(4))
     journal.ask(writer.batch(4, 4, 5))
     for theirs in (final(4, 5), final(4, 9), final(7, 9)):
-        assert not missing(journal.state, [theirs]).segments
+        assert not find_missing(journal.state, [theirs]).segments
         with pytest.raises(OutOfSync):
             journal.ask(AdoptFinalized(theirs))
     adopt(journal, final(1, 3))
@@ -156,7 +156,9 @@ def test_contradictions_are_reported_and_nothing_is_touched(tmp_path: Path) -> N
     for theirs in (final(1, 3, 2), final(1, 4), final(2, 5)):
         with pytest.raises(InvariantBroken):
             journal.ask(AdoptFinalized(theirs))
-    found = missing(journal.state, [final(1, 3, 2), final(7, 9), final(7, 9, 2), final(10, 11)])
+    found = find_missing(
+        journal.state, [final(1, 3, 2), final(7, 9), final(7, 9, 2), final(10, 11)]
+    )
     assert found.forked == (1, 7)
     assert found.segments == (final(10, 11),)
     assert live(tmp_path) == {final(1, 3).name(), final(4, 6).name()}
@@ -190,7 +192,7 @@ def test_what_follows_a_final_segment_makes_an_older_tail_void(tmp_path: Path) -
 def test_a_fresh_journal_takes_nothing_before_a_writer_has_spoken(tmp_path: Path) -> None:
     """Refuse: a peer not yet formatted anew has the edits that were to be destroyed."""
     journal = requests_of.formatted(tmp_path)
-    assert not missing(journal.state, [final(1, 3)]).segments
+    assert not find_missing(journal.state, [final(1, 3)]).segments
     with pytest.raises(OutOfSync):
         journal.ask(AdoptFinalized(final(1, 3)))
 
@@ -268,7 +270,7 @@ def test_after_a_crash_nothing_is_left_across_a_final_segment() -> None:
             files.cut_power(lambda: True)
         files.fail_at = None
         again = requests_of.LocalJournal(root, files)
-        if missing(again.state, [final(1, 6)]).segments:
+        if find_missing(again.state, [final(1, 6)]).segments:
             adopt(again, final(1, 6), writer=2)
         assert list(again.state.segments) == [1]
         assert not has_hole(again.state)

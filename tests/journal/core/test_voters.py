@@ -140,9 +140,9 @@ def voter(
 
 
 def test_the_mark_is_the_highest_edit_that_a_voter_has() -> None:
-    assert voters.mark([voter("a", last=5), voter("b", last=9)], Epoch(1), NODES) == VoterBaseline(
-        Epoch(1), TxId(9)
-    )
+    assert voters.set_baseline(
+        [voter("a", last=5), voter("b", last=9)], Epoch(1), NODES
+    ) == VoterBaseline(Epoch(1), TxId(9))
 
 
 NO_MAJORITY = {
@@ -161,7 +161,7 @@ def test_a_majority_of_voters_must_hold_the_same_promise(
     with pytest.raises(why):
         voters.require_majority(promises, Epoch(1), NODES)
     with pytest.raises(why):
-        voters.mark(
+        voters.set_baseline(
             [voter(name, promised=promised) for name, promised in promises], Epoch(1), NODES
         )
 
@@ -171,13 +171,15 @@ def test_the_word_is_what_any_of_them_has_finalized() -> None:
     bare = replace(NEXT, digest=b"")
     answers = [voter("a", FINAL, bare), voter("b", NEXT, purged=2)]
     for told in (answers, answers[::-1]):
-        said = voters.word(marked, told, LIFE, NODES)
+        said = voters.admission_request(marked, told, LIFE, NODES)
         assert said == AdmitByVoters(LIFE, Epoch(1), (FINAL, NEXT), TxId(5), TxId(2))
     with pytest.raises(Unavailable):
-        voters.word(marked, [voter("a", FINAL)], LIFE, NODES)
+        voters.admission_request(marked, [voter("a", FINAL)], LIFE, NODES)
     with pytest.raises(Unavailable):
-        voters.word(marked, [voter("a", FINAL), voter("a", FINAL)], LIFE, NODES)
+        voters.admission_request(marked, [voter("a", FINAL), voter("a", FINAL)], LIFE, NODES)
     shorter = segment(4, 5, finalized=True)
     for other in (shorter, replace(shorter, digest=b""), segment(4, 6, 2, finalized=True)):
         with pytest.raises(OutOfSync):
-            voters.word(marked, [voter("a", FINAL, NEXT), voter("b", other)], LIFE, NODES)
+            voters.admission_request(
+                marked, [voter("a", FINAL, NEXT), voter("b", other)], LIFE, NODES
+            )

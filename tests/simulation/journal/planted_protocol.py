@@ -131,7 +131,7 @@ def adopts_for_a_superseded_writer(really: Any, state: JournalState, request: An
 @bug.killed_by(_TABLES + "[2.10.6_prime-jn1+jn2]")
 @bug("digest ignored", 3000)
 def digest_ignored() -> Planting:
-    why_not = segments._why_not_finalize
+    why_not = segments._finalize_obstacle
 
     def same_length(ours: Segment | None, decided: Segment) -> bool:
         return ours is not None and ours.last == decided.last
@@ -143,13 +143,13 @@ def digest_ignored() -> Planting:
 
     return all_of(
         replacing(core_recovery, "_same_edits", same_length),
-        replacing(segments, "_why_not_finalize", lenient),
+        replacing(segments, "_finalize_obstacle", lenient),
     )
 
 
 # A node must miss the acceptance, and get the finalization that follows: rare in worlds.
 @bug.killed_by(_CHECKS)
-@bug.replacing("finalizes any length", segments, "_why_not_finalize", 1500)
+@bug.replacing("finalizes any length", segments, "_finalize_obstacle", 1500)
 def finalizes_any_length(
     really: Any, ours: Segment | None, request: Any, *, written_now: bool
 ) -> Any:

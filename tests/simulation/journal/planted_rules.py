@@ -43,7 +43,7 @@ def learner_votes() -> Planting:
 @bug.killed_by(_CORE + "learner.py::test_a_learner_that_lacks_something_is_not_admitted")
 @bug("learner admitted without data", 1500)
 def admitted_without_data() -> Planting:
-    return replacing(learner, "_held_up_to", lambda state, required: TxId(1 << 60))
+    return replacing(learner, "_find_last_held", lambda state, required: TxId(1 << 60))
 
 
 @bug.killed_by(
@@ -127,7 +127,7 @@ def damage_stops_the_node() -> Planting:
 )
 @bug("catch-up takes acknowledged edits away", 0)
 def catch_up_overtakes() -> Planting:
-    return replacing(rejoin, "_reaches", lambda state, wanted, epoch: False)
+    return replacing(rejoin, "_holds_all_of", lambda state, wanted, epoch: False)
 
 
 def _unchecked(wanted: Segment) -> SegmentCheck:
@@ -160,7 +160,7 @@ def sync_compares_ends() -> Planting:
 )
 @bug("sync replaces the open segment", 0)
 def sync_replaces_the_open_segment() -> Planting:
-    return replacing(sync, "_why_not_now", lambda state, theirs, stalled_at: None)
+    return replacing(sync, "_adoption_obstacle", lambda state, theirs, stalled_at: None)
 
 
 @bug.killed_by(
@@ -187,7 +187,7 @@ def damage_ignored() -> Planting:
 )
 @bug("purge point not learned from voters", 0)
 def purge_point_is_not_learned() -> Planting:
-    return replacing(learner, "let_go", lambda state, minimum: Step(state, (), Done()))
+    return replacing(learner, "purge_before", lambda state, minimum: Step(state, (), Done()))
 
 
 @bug.killed_by(

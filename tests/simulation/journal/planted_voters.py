@@ -22,7 +22,7 @@ bug: Final = Planted()
 
 
 @bug.killed_by(_WORD + "what_was_acknowledged_before_the_wipe_must_be_final", why=_WIPED)
-@bug.replacing("voters' word without a mark", voters, "mark", 0)
+@bug.replacing("voters' word without a mark", voters, "set_baseline", 0)
 def no_mark(_voters: Collection[Voter], epoch: Epoch, _nodes: int) -> VoterBaseline:
     return VoterBaseline(epoch, NO_TXID)
 
@@ -55,7 +55,7 @@ def one_voter() -> Planting:
     _CORE + "voters.py::test_the_word_is_what_any_of_them_has_finalized",
     why="it takes an end that comes between the learner's last sync and the voters' word",
 )
-@bug.replacing("voters' word without their segments", voters, "word", 0)
+@bug.replacing("voters' word without their segments", voters, "admission_request", 0)
 def nothing_required(really: Any, *asked: Any) -> Any:
     said = really(*asked)
     return replace(said, required=said.required[-1:])

@@ -10,7 +10,7 @@ from journal.core.effects import DropDownload, PurgeFiles
 from journal.core.machine import step
 from journal.core.replies import Done, Fetch
 from journal.core.state import JournalState
-from journal.core.sync import first_wanted, missing
+from journal.core.sync import find_missing, first_txid_to_ask
 from journal.errors import BadRequest, Fenced, OutOfSync, StorageFailed
 from journal.model import LAYOUT_VERSION, Epoch, JournalId, NamespaceInfo, Segment, TxId
 from journal.node.owner.owner import JournalOwner
@@ -117,7 +117,7 @@ def test_an_abandoned_file_below_the_purge_point_keeps_nobody_out() -> None:
     begun = Segment(TxId(1), TxId(2), finalized=False, digest=b"2" * 32, writer=Epoch(1))
     asked = admitting(_OLD, _KEPT, _NEWER, committed=7, purged=6)
     learner = replace(a_learner(begun, _NEWER, purged=6), committed=TxId(0))
-    assert missing(learner, list(asked.required)).segments == ()
+    assert find_missing(learner, list(asked.required)).segments == ()
     admitted = step(learner, asked)
     assert isinstance(admitted.reply, Done)
     assert not admitted.state.learner
@@ -134,11 +134,11 @@ def test_the_newest_segment_is_needed_wherever_the_purge_point_lies() -> None:
     for learner in (a_learner(), a_learner(purged=8)):
         refused = step(learner, admitting(_KEPT, _NEWER, committed=7, purged=8))
         assert isinstance(refused.reply, OutOfSync)
-        assert missing(learner, [_KEPT, _NEWER]).segments[-1] == _NEWER
+        assert find_missing(learner, [_KEPT, _NEWER]).segments[-1] == _NEWER
         brought = step(learner, requests.AdoptFinalized(_NEWER, fetched=True))
         assert isinstance(brought.reply, Done)
-    assert first_wanted(a_learner(purged=8)) == 1
-    assert first_wanted(a_learner(_NEWER, purged=7)) == 7
+    assert first_txid_to_ask(a_learner(purged=8)) == 1
+    assert first_txid_to_ask(a_learner(_NEWER, purged=7)) == 7
     admitted = step(a_learner(_NEWER), admitting(_KEPT, _NEWER, committed=7, purged=8))
     assert isinstance(admitted.reply, Done)
     assert list(admitted.state.segments) == [_NEWER.first]
@@ -154,8 +154,8 @@ def test_a_lower_purge_does_not_take_the_purge_point_back() -> None:
 def test_damage_below_the_purge_point_is_repaired() -> None:
     """Seed 1130: a purge spares the newest segment.  It rots, and no peer's copy was taken."""
     damaged = replace(_PURGED, purged=TxId(6)).with_damage(_KEPT.first, "a bit has rotted")
-    assert missing(damaged, [_KEPT]).segments == (_KEPT,)
-    assert missing(replace(_PURGED, purged=TxId(6)), [_OLD]).segments == ()
+    assert find_missing(damaged, [_KEPT]).segments == (_KEPT,)
+    assert find_missing(replace(_PURGED, purged=TxId(6)), [_OLD]).segments == ()
 
 
 def test_a_download_that_nobody_needs_any_more_is_dropped() -> None:
