@@ -71,7 +71,7 @@ _PAGES: Final = frozenset(
 )  # fmt: skip
 NEED_PAGES: Final = frozenset({Daemon.NAMENODE, Daemon.JOURNALNODE})
 
-_BELIEVED: Final = "whoever reaches a port is believed; nothing is encrypted"
+_BELIEVED: Final = "whoever reaches a port is believed; calls and pages are not encrypted"
 _BY_KERNEL: Final = (
     "callers on this machine are who the kernel says; root and the daemon's own user may do "
     "everything, others what clients may"
@@ -349,7 +349,7 @@ def _meaning(mode: Mode, *, told: bool, certificates: bool) -> str:
             here = _BY_KERNEL if told else "the kernel does not tell here who calls"
             return (
                 f"{here}; from other machines nothing proves who calls yet, so they are let in and "
-                "counted; nothing is encrypted"
+                "counted; calls and pages are not encrypted"
             )
         case Mode.STRICT:
             return f"{_BY_KERNEL}; without certificates this is the same as {Mode.AUTO}"

@@ -23,11 +23,16 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("namenodes", [OURS, HADOOP])
+@pytest.mark.parametrize("by_keys", [False, True])
 def test_files_are_whole_on_datanodes_of_both_kinds(
-    realm: Kdc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, namenodes: Kind
+    realm: Kdc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, namenodes: Kind, *, by_keys: bool
 ) -> None:
-    """Pipelines and copies go between the kinds, by block tokens and the handshake of SASL."""
-    with secured_cluster(realm, tmp_path, {}, monkeypatch, datanodes=3) as cluster:
+    """Pipelines and copies go between the kinds, by block tokens and the handshake of SASL.
+
+    Its user is a block token, or, ``by_keys``, a data encryption key.
+    """
+    more = {"dfs.encrypt.data.transfer": str(by_keys).lower()}
+    with secured_cluster(realm, tmp_path, more, monkeypatch, datanodes=3) as cluster:
         # Its JMX page, by which the start is seen, asks for no ticket.
         cluster.programs.hadoops_datanode_keys["hadoop.http.filter.initializers"] = STATIC_USER
         first, second, _ = cluster.layout.datanodes
