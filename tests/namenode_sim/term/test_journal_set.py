@@ -4,12 +4,14 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 from journal.errors import QuorumLost
+from journal.links.kept_links import KeptLinks
 from journal.model import TxId
 from journal.writer.window import awaitable
 from namenode_sim.edits.codec import encode
@@ -203,3 +205,12 @@ async def test_no_directory_is_told_of_a_segment_before_the_quorum_has_agreed(
     await writer.close()
     assert journal.last_txid == 4
     assert (journal.told_gone, journal.closed) == ([True], ["writer 1"])
+
+
+async def test_what_is_connected_for_the_next_writer_ends_with_the_access() -> None:
+    """Leave nothing for tests.balance to find."""
+    kept = KeptLinks([("127.0.0.1", 1)])
+    access = replace(MemoryJournal().access(), kept=kept)
+    access.start(lambda: True)
+    await asyncio.sleep(0)  # a turn, in which it makes its links
+    await access.close()
