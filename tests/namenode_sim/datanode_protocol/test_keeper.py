@@ -29,11 +29,17 @@ from tests.namenode_sim.datanode_protocol.scripted import (
     whole,
     with_blocks,
 )
-from tests.namenode_sim.datanode_protocol.served import Clock, NameNode, given, in_memory
+from tests.namenode_sim.datanode_protocol.served import RULES, Clock, NameNode, given, in_memory
 
 
 def orders_of(datanode: DataNode) -> list[object]:
     return list(datanode.heartbeat().commands)
+
+
+def test_a_datanode_that_has_not_registered_is_not_dead_before_it_could() -> None:
+    clock = Clock()
+    cluster = in_memory(clock=clock).cluster
+    assert cluster.registered_by == clock.now + RULES.liveness.dead_seconds
 
 
 # ---- orders ----

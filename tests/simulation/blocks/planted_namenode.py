@@ -52,6 +52,11 @@ bug.add(
 )
 
 
+@bug.killed_by(
+    _TESTS + "datanode_protocol/test_keeper.py::"
+    "test_a_datanode_that_has_not_registered_is_not_dead_before_it_could",
+    why="one world of 5,000 showed it: a writer must end while a DataNode is still to register",
+)
 @bug.replacing("who has not registered is dead", Keeper, "__init__")
 def unregistered_are_dead(really: Any, self: Keeper, *args: Any, **more: Any) -> None:
     really(self, *args, **more)
