@@ -27,6 +27,7 @@ WATCHED: Final = (
     "tests/ha/elector/",
     "tests/ha/health/",
     "tests/ha/rpc/",
+    "tests/ha/web/test_kept_session",
     "tests/journal/core/",
     "tests/journal/links/",
     "tests/journal/reader/",

@@ -1,5 +1,6 @@
 """Each invariant of the candidacy is seen to break, by a bug that is planted into the core."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,15 +11,19 @@ import pytest
 from ha.elector.model import Role
 from ha.health.core import Health
 from ha.invariant import InvariantBroken
+from ha.service.errors import ServiceError
 from ha.zkfc.candidacy import core, model
 from ha.zkfc.candidacy.core import step
 from ha.zkfc.candidacy.model import CedeAsked, HealthChanged, Join
 from ha.zkfc.candidacy.state import Active, Candidacy, Joined, Out, Step, TakingOver
+from ha.zkfc.process import controller
 from tests.ha.zkfc.elections import ELECTED, LOCK_WON, at
 from tests.ha.zkfc.test_core import ACTIVE, IN, NOW, STANDBY, WELL, S
+from tests.ha.zkfc.zkfc_world import Worlds
 
 Bug = tuple[str, Callable[..., Any], Candidacy, model.Event, str]
 _LEAVE = core._leave
+SECONDS = 30.0
 HAS_LOCK = "has the lock"
 IS_JOINED = "is in the election"
 
@@ -83,3 +88,25 @@ def test_who_cedes_has_that_one_reason_to_be_out() -> None:
     ceded = step(ACTIVE, CedeAsked(5.0, needs_fencing=True), now=NOW).state
     assert ceded.out_because == "asked to cede"
     assert ceded.kept_because == ""
+
+
+@pytest.mark.zookeeper
+async def test_one_that_breaks_in_a_call_ends_the_controller(worlds: Worlds) -> None:
+    """Its caller alone would hear of it, and the controller go on with what cannot be."""
+
+    def broken(state: Candidacy, event: model.Event, *, now: float) -> Step:
+        if isinstance(event, CedeAsked):
+            raise InvariantBroken("a planted bug")
+        return step(state, event, now=now)
+
+    async with worlds("nn1") as here:
+        (one,) = here.nodes
+        assert one.task is not None
+        with patch.object(controller, "step", broken):
+            client = await one.rpc()
+            with pytest.raises(ServiceError):
+                await client.cede_active(1000, deadline_seconds=SECONDS)
+            with pytest.raises(controller.ElectionImpossible, match="a planted bug"):
+                await asyncio.wait_for(one.task, SECONDS)
+            await client.close()
+        one.task = None
