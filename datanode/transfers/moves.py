@@ -76,14 +76,17 @@ class Moves:
         block = self._block(request.header, Mode.COPY)
         replica = self._whole(block)
         what = f"Not able to copy block {block.block_id} to {peer.name}"
-        if self.rules.pinning and await is_pinned(self._store, replica):
+        try:
+            pinned = self.rules.pinning and await is_pinned(self._store, replica)
+        except (DataNodeError, OSError) as problem:
+            raise self._unreadable(block, what, problem) from problem
+        if pinned:
             raise MoveRefused(f"{what} because it's pinned ", pb.Status.ERROR_BLOCK_PINNED)
         with self.throttle.slot(what):
             try:
                 stretch = await open_stretch(self._store, block, 0, None)
             except (DataNodeError, OSError) as problem:
-                self._on_suspicion(block)
-                raise MoveRefused(f"{what}: {problem}") from problem
+                raise self._unreadable(block, what, problem) from problem
             seconds = self._limits.packet_seconds
             try:
                 await peer.send_message(opening(stretch), seconds=seconds)
@@ -138,6 +141,11 @@ class Moves:
             raise MoveRefused(str(problem), pb.Status.ERROR_INVALID) from problem
         except TokenRefused as refusal:
             raise MoveRefused(str(refusal), pb.Status.ERROR_ACCESS_TOKEN) from refusal
+
+    def _unreadable(self, block: Block, what: str, problem: Exception) -> MoveRefused:
+        """Have the replica scanned, and return the refusal."""
+        self._on_suspicion(block)
+        return MoveRefused(f"{what}: {problem}")
 
     def _whole(self, block: Block) -> Finalized:
         try:

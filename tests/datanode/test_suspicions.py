@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from datanode.transfers.balance_throttle import MoveRules
 from hadoop.wire.connection import PeerLost
 from hadoop.wire.errors import ChecksumMismatch
 from tests.datanode import moves_world
@@ -47,13 +48,18 @@ WAYS = (read_it, move_it_away, change_its_volume)
 FOUND_BY_ITS_TARGET = (alter, move_it_away)
 
 
+@pytest.mark.parametrize("pinning", [False, True])
 @pytest.mark.parametrize(
     ("harm", "way"), [one for one in product(DAMAGES, WAYS) if one != FOUND_BY_ITS_TARGET]
 )
 async def test_what_cannot_be_read_is_suspected(
-    tmp_path: Path, harm: Callable[[Path], None], way: Callable[[Pair], Awaitable[None]]
+    tmp_path: Path,
+    harm: Callable[[Path], None],
+    way: Callable[[Pair], Awaitable[None]],
+    *,
+    pinning: bool,
 ) -> None:
-    async with pair(tmp_path) as two:
+    async with pair(tmp_path, target=MoveRules(pinning=pinning)) as two:
         await moves_world.at_the_target(two)
         (path,) = (one for one in tmp_path.rglob("blk_*") if one.suffix != ".meta")
         harm(path)
