@@ -1,1 +1,1 @@
-"""The JournalNode as a process: its command, and how its parts are put together."""
+"""The JournalNode's process: its commands, and the start and stop of its servers."""

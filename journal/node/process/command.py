@@ -34,11 +34,11 @@ from journal.node.process.daemon import JournalNodeDaemon, PortTaken
 from journal.node.settings import NodeSettings
 
 WRITERS_SWITCH_SECONDS = 0.0005
-"""How long a writer's thread that is back from the disk waits at most for Python's lock.
+"""The longest wait for Python's lock (GIL) of a thread of a lane or of Java after its sync.
 
-Measured against the usual 5 ms while the event loop rendered /metrics or served manifests, in
-turns in one process on two cores with other load: a batch's p50 3.2 -> 2.7 ms, p90 8.8 -> 7.9,
-p99 17 -> 15 (medians of 8 runs of 1,600 batches each); while the loop is idle nothing changes.
+Compared with Python's 5 ms while the event loop rendered /metrics or served manifests, in one
+process on two cores under other load: a batch's p50 3.2 -> 2.7 ms, p90 8.8 -> 7.9, p99 17 -> 15
+(medians of 8 runs of 1,600 batches each); no change while the loop is idle.
 """
 SHOWN_EVERY_SECONDS = 1.0
 _CONTAINER_LIMITS = (
@@ -75,7 +75,7 @@ def journalnode(conf_dir: Path | None, overrides: tuple[str, ...], log_as: LogOp
 
 
 async def _serve(node: JournalNode, stop: asyncio.Event) -> None:
-    """Serve until ``stop`` is set; systemd's status line follows the epochs."""
+    """Wait until ``stop`` is set; until then show the promised epochs in systemd's status line."""
     showing = asyncio.create_task(_show(node), name="systemd's status")
     try:
         await stop.wait()
@@ -96,7 +96,7 @@ async def _show(node: JournalNode) -> None:
 
 
 def read_settings(conf: Configuration) -> NodeSettings:
-    """Return the node's settings, from Hadoop's keys; ``ha.conf.listening`` chooses addresses."""
+    """Return the node's settings; raises ConfigurationError if a value cannot be used."""
     https = https_only(conf.get(HTTP_POLICY))
     http = required_door(conf, keys.HTTPS if https else keys.HTTP)
     rpc = required_door(conf, keys.RPC)
@@ -115,7 +115,7 @@ def read_settings(conf: Configuration) -> NodeSettings:
         ) from failure
     configured = conf.raw(keys.EDITS_DIR.name) is not None
     if not configured and folders:
-        # Every journal then lies in a nameservice's own folder; there is none for the rest.
+        # Each nameservice has a folder of its own, so the default folder must not be created.
         folder = next(iter(folders.values()))
     lane_host, lane_port = _lane_address(conf, rpc.host)
     return NodeSettings(
@@ -151,7 +151,7 @@ def read_settings(conf: Configuration) -> NodeSettings:
 
 
 def doors(settings: NodeSettings) -> list[Door]:
-    """Return every address that the node listens on."""
+    """Return the addresses that the node listens on, each with its configuration key."""
     because = settings.addresses_because
     found = [
         Door(keys.RPC.name, settings.rpc_host, settings.rpc_port, because.get("rpc", "")),
@@ -167,11 +167,11 @@ def doors(settings: NodeSettings) -> list[Door]:
 
 
 def edits_cache_bytes(conf: Configuration) -> int:
-    """Return how many bytes of edits each journal keeps in memory; 0 unless readers ask for them.
+    """Return the size of each journal's edits cache in bytes; 0 without in-progress tailing.
 
-    As in Hadoop the size in bytes wins over the fraction.  Where neither is set we keep the bytes'
-    default, as there is no heap of which the default fraction could be taken; a fraction that is
-    set is one of the memory that this process may use.
+    As in Hadoop, a size in bytes takes precedence over a fraction, which is one of
+    ``memory_limit``.  If neither is set, the default size in bytes is used: there is no Java heap
+    of which Hadoop's default fraction could be taken.
     """
     if not conf.get(TAIL_IN_PROGRESS):
         return 0
@@ -187,7 +187,7 @@ def edits_cache_bytes(conf: Configuration) -> int:
 
 
 def memory_limit() -> int:
-    """Return this process's limit of memory in bytes: the container's, or all there is."""
+    """Return this process's memory limit in bytes: the container's (cgroup) or the machine's."""
     everything = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for place in _CONTAINER_LIMITS:
         try:
@@ -198,17 +198,17 @@ def memory_limit() -> int:
 
 
 def _serving_rate(conf: Configuration) -> int:
-    """Return how many bytes per second segments are served at; 0, without limit, if it is not set.
+    """Return the limit for serving segments in bytes per second; 0, no limit, if it is not set.
 
-    The key's default is meant for images.  A recovery waits for these bytes, and is not to be
-    slowed down unasked.
+    Hadoop's default of this key is meant for images; a segment recovery, which waits for the
+    download, is slowed down only if the operator sets the key.
     """
     said = conf.raw(IMAGE_TRANSFER_BANDWIDTH.name) is not None
     return conf.get(IMAGE_TRANSFER_BANDWIDTH) if said else 0
 
 
 def _lane_address(conf: Configuration, rpc_host: str) -> tuple[str | None, int]:
-    """Return where write lanes are taken; by default where gRPC is, on any free port."""
+    """Return host and port of the write lanes; by default gRPC's host and 0, any free port."""
     match conf.get(keys.WRITE_LANES):
         case HostPort() as said:
             return said.host, said.port

@@ -1,4 +1,4 @@
-"""Put a JournalNode together: its journals, its gRPC server, its HTTP server."""
+"""Starts and stops a JournalNode: its journals and its gRPC, HTTP, Hadoop RPC and lane servers."""
 
 import asyncio
 import errno
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 PREPARE_SECONDS: Final = 0.25
-"""A journal with edits is noticed within this."""
+"""Interval at which ``_prepare`` looks for the first journal with edits."""
 
 
 class PortTaken(Exception):
@@ -44,9 +44,9 @@ class PortTaken(Exception):
 
 
 class JournalNodeDaemon:
-    """A running node; ``async with`` starts and stops it.  Ports are known once it runs.
+    """A JournalNode with its servers; ``async with`` starts and stops it.  Ports are 0 before.
 
-    ``access`` decides who may ask it what; without one everybody may.
+    ``access`` authorizes callers; without it each caller may do everything.
     """
 
     def __init__(self, settings: NodeSettings, access: AccessControl | None = None) -> None:
@@ -75,11 +75,11 @@ class JournalNodeDaemon:
 
     @property
     def prepared(self) -> bool:
-        """Whether it serves segments without loading anything first."""
+        """Whether the HTTP server has loaded the modules that serve segments."""
         return self._endpoint is not None and self._endpoint.prepared
 
     async def start(self) -> None:
-        """Load the journals, then listen.
+        """Load the journals, then listen on all addresses.
 
         Raises:
             StorageFailed: a folder or a journal cannot be used.
@@ -102,7 +102,7 @@ class JournalNodeDaemon:
         )
 
     async def stop(self) -> None:
-        """Stop listening, finish what is under way, close the journals."""
+        """Stop listening, wait for the requests that are being carried out, close the journals."""
         await asyncio.to_thread(self._watch.stop)
         if self._server is not None:
             await self._stop_grpc(self._server)
@@ -128,10 +128,10 @@ class JournalNodeDaemon:
             self._node = None
 
     async def _stop_grpc(self, server: Any) -> None:  # noqa: ANN401 - grpc has no types
-        """Stop the server once, in a task that a cancelled caller does not take along.
+        """Stop the gRPC server, in one task that goes on if the caller is cancelled.
 
-        gRPC waits for a future of its own: cancelled with its caller, it would make every later
-        stop raise.  Two stops at the same time crash the process (grpcio 1.85).
+        ``server.stop`` awaits a future of the server.  If that is cancelled with the caller, each
+        later stop raises; two stops at the same time crash the process (grpcio 1.85).
         """
         if self._stopping is None:
             self._stopping = asyncio.create_task(server.stop(self._settings.stop_grace_seconds))
@@ -158,7 +158,7 @@ class JournalNodeDaemon:
             routes=lambda: self._routes(node),
             access=self._access,
         )
-        self._endpoint = endpoint  # as each below: a start that is cancelled is stopped, too
+        self._endpoint = endpoint  # before its start: stop() must find a server half started
         with _binding(settings.http_key.name, settings.http_host, settings.http_port):
             self.http_port = await endpoint.start(settings.http_host, settings.http_port)
         self._preparing = asyncio.create_task(_prepare(endpoint, node), name="prepare to serve")
@@ -176,12 +176,12 @@ class JournalNodeDaemon:
         node.begin_upkeep(Own(settings.rpc_host, self.rpc_port, self.hadoop_port))
 
     async def _open_grpc(self, server: Any, host: str) -> int:  # noqa: ANN401 - grpc has no types
-        """Bind gRPC's port, with TLS where there are certificates."""
+        """Bind gRPC's port and return it; in permissive mode a GrpcDoor takes TLS and plain."""
         settings, access = self._settings, self._access
         address = f"{host}:{settings.rpc_port}"
         if access is None or access.tls is None:
             return int(server.add_insecure_port(address))
-        # Loaded here: certificates take 13 MB, and most nodes have none.
+        # Loaded here: certificates take 13 MB of memory, and most nodes have none.
         from journal.node.faces.grpc_door import GrpcDoor, server_credentials
 
         access.tls.start()
@@ -197,7 +197,7 @@ class JournalNodeDaemon:
         return GrpcAccess(self._access, host, lambda: self.rpc_port, self._watch.admitted)
 
     async def _take_lanes(self, node: JournalNode) -> None:
-        """Before gRPC is served: its first answer may offer one."""
+        """Listen for write lanes; before gRPC is served, as its first NewEpoch may offer one."""
         host, port = self._settings.lane_host, self._settings.lane_port
         if host is None:
             return
@@ -208,11 +208,11 @@ class JournalNodeDaemon:
         node.lanes = lanes
 
     async def _listen_for_hadoop(self, node: JournalNode) -> None:
-        """Listen for Hadoop RPC on its own port, as gRPC cannot be given an accepted connection."""
+        """Listen for Hadoop RPC on a port of its own: gRPC takes no accepted connections."""
         settings = self._settings
         if settings.hadoop_host is None:
             return
-        # Loaded here: most nodes have no Java NameNodes, and need no Hadoop RPC.
+        # Loaded here: most nodes serve no Java NameNodes, and need no Hadoop RPC.
         from journal.node.faces.hadoop_face import build_hadoop_server
 
         server = self._hadoop = build_hadoop_server(node, self._access)
@@ -221,7 +221,7 @@ class JournalNodeDaemon:
             self.hadoop_port = await server.start(host, port)
 
     def _routes(self, node: JournalNode) -> "Sequence[web.RouteDef]":
-        # Loaded here: these two need aiohttp, which the endpoint loads no earlier than this.
+        # Loaded here: both need aiohttp, which the endpoint loads only when it calls this.
         from journal.node.faces.jmx import JmxPage
         from journal.node.faces.transfer import SegmentServer
 
@@ -254,7 +254,7 @@ class JournalNodeDaemon:
 
 @contextmanager
 def _binding(key: str, host: str, port: int) -> Iterator[None]:
-    """Say which key to change where an address cannot be bound; gRPC raises RuntimeError then."""
+    """Raise PortTaken, with the key to change, if binding raises OSError or gRPC's RuntimeError."""
     try:
         yield
     except (OSError, RuntimeError) as failure:
@@ -263,7 +263,7 @@ def _binding(key: str, host: str, port: int) -> Iterator[None]:
 
 
 def _why_not_bound(host: str, port: int) -> OSError:
-    """Return what the system says of an address, which gRPC does not."""
+    """Bind the address to get the system's error, which gRPC's RuntimeError does not contain."""
     try:
         for family, kind, protocol, _, address in socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -277,9 +277,9 @@ def _why_not_bound(host: str, port: int) -> OSError:
 
 
 async def _prepare(endpoint: Endpoint, node: JournalNode) -> None:
-    """Be ready to serve segments once there are edits, and hold less memory until then.
+    """Load what serves segments when the first journal has edits; until then save the memory.
 
-    The first to fetch one may be a NameNode in the middle of a failover.
+    A NameNode in a failover must not wait for that at its first download.
     """
     while not any(owner.state.last_written > 0 for owner in node.owners()):  # noqa: ASYNC110 - pure state
         await asyncio.sleep(PREPARE_SECONDS)

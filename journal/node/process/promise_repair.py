@@ -78,10 +78,10 @@ def repair_promise(
 
 
 def place_of(conf: Configuration) -> LocalJournal:
-    """Return where the configuration puts the journal.
+    """Return the journal's folder and nodes from the configuration.
 
     Raises:
-        ConfigurationError: it does not say.
+        ConfigurationError: the configuration does not name them.
         StorageFailed: there is no such journal on this machine.
     """
     nameservice = nameservice_of(conf)
@@ -149,17 +149,17 @@ async def _ask(place: LocalJournal) -> Mapping[str, pb.JournalStatus | JournalEr
 def why_not(
     state: JournalState, others: Mapping[str, pb.JournalStatus], epoch: Epoch
 ) -> str | None:
-    """Return why this promise must not be replaced by that epoch, or None.
+    """Return why the promise must not be replaced by ``epoch``; None if it may be.
 
-    A promise that helped a writer to win must stand.  Such a writer has begun a segment somewhere,
-    or a majority has promised nearly as much.
+    A promise that counted in a writer's majority must stay.  That writer has started a segment on
+    some node, or a majority has promised an epoch close to it.
     """
     wrote = max([state.writer, *(decision.epoch for decision in state.decisions.values())])
     wrote = Epoch(max(wrote, *(one.last_writer_epoch for one in others.values())))
     if epoch < wrote:
         return f"epoch {wrote} has written or decided; name that or a later one"
     if state.promised < epoch <= max(one.last_promised_epoch for one in others.values()):
-        return None  # left behind; a higher promise breaks no other
+        return None  # this node is behind the others, and to raise a promise is always safe
     if state.promised - epoch <= MAX_EPOCH_LEAP // 2:
         return (
             f"the promise {state.promised} is no absurd one beside {epoch}: the next writer "
