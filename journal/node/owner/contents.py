@@ -1,4 +1,4 @@
-"""What is known of the contents of a segment that a request is judged by."""
+"""Reads the contents of a segment if a request's decision depends on them."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -16,16 +16,18 @@ from journal.storage.disk import Disk
 log = structlog.get_logger()
 
 Blocking = Callable[[Callable[[], Segment]], Awaitable[Segment]]
-"""Runs what blocks where it may."""
+"""Runs a blocking call in the journal's thread."""
 
 
 async def with_contents(
     journal_id: JournalId, state: JournalState, request: Request, disk: Disk, blocking: Blocking
 ) -> JournalState:
-    """Rules that compare contents need the digest of what we hold; damage is noted instead.
+    """Return the state with the digest of the segment that a request compares or reopens.
+
+    If only this segment's file is damaged, the state records the damage instead.
 
     Raises:
-        StorageFailed: the disk has failed, and not only that segment's file.
+        StorageFailed: the disk has failed.
     """
     look = disk.reread
     first = reopened_segment(state, request)

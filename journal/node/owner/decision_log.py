@@ -1,4 +1,4 @@
-"""One log line, and the counters, for each decision of a journal."""
+"""Logs and counts each decision of a journal."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -30,7 +30,7 @@ _PHASES: Final[Mapping[type[requests.Request], str]] = {
 
 @cache
 def debugging() -> bool:
-    """Return whether debug logs are on; asked once in a process, as it costs what a batch does."""
+    """Return whether debug logs are on; cached, as the check costs as much as a small batch."""
     return bool(log.is_enabled_for(_DEBUG))
 
 
@@ -40,7 +40,7 @@ def narrate(
     answer: Reply | JournalError,
     state: JournalState,
 ) -> None:
-    """Log what was decided; batches and heartbeats that went well at debug level only."""
+    """Log and count a decision; batches and heartbeats that succeed only at debug level."""
     name = type(request).__name__
     phase = _PHASES.get(type(request))
     if phase is not None:
@@ -53,7 +53,7 @@ def narrate(
             metrics.CORRUPT.labels(journal_id).inc()
         usual = isinstance(answer, NotAdmitted) and isinstance(request, requests.Heartbeat)
         if usual and not debugging():
-            return  # a learner's answer to every one of them
+            return  # a learner answers each heartbeat with it
         log.warning(
             "journal.refused",
             journal=journal_id,

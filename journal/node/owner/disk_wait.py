@@ -1,4 +1,4 @@
-"""May the event loop wait for the disk's thread?  Only for a moment, and only for a quick disk."""
+"""Decides whether the event loop blocks for a sync: for at most 3 ms, and on a quick disk only."""
 
 import time
 from collections.abc import Callable
@@ -6,18 +6,17 @@ from concurrent.futures import Executor, Future
 from typing import Final
 
 WAIT_SECONDS: Final = 0.003
-"""What a sync may cost everything else that this node does; ten slow ones cost no heartbeat."""
+"""The longest time that one sync may block the event loop, and so the node's other requests."""
 QUICK_IN_A_ROW: Final = 4
 
 
 class Patience:
-    """Decides, from the last syncs, how the next one is waited for.
+    """Decides, from the durations of the last syncs, how the loop waits for the next one.
 
-    To hand a batch to the disk's thread and to be woken by it through the event loop costs more
-    than the sync itself on a quick disk.  So the loop waits for the thread, but never longer than
-    ``WAIT_SECONDS``: a sync that takes longer is awaited like anything else, and so are those
-    that follow, until ``QUICK_IN_A_ROW`` of them were quick.  A disk that hangs thus holds up the
-    loop once, for that moment.
+    On a quick disk it costs more to resume a task through the event loop than to sync.  So the
+    loop blocks for the disk's thread, for at most ``WAIT_SECONDS``.  After a longer sync, all are
+    awaited without blocking until ``QUICK_IN_A_ROW`` in a row were quick.  A disk that hangs
+    therefore blocks the loop only once.
     """
 
     def __init__(self) -> None:
@@ -25,11 +24,11 @@ class Patience:
 
     @property
     def worth_it(self) -> bool:
-        """Whether the next sync is likely to be quick."""
+        """Whether the last ``QUICK_IN_A_ROW`` syncs were quick, so that blocking is worth it."""
         return self._quick >= QUICK_IN_A_ROW
 
     def run(self, thread: Executor, work: Callable[[], None]) -> Future[None]:
-        """Start the work on the thread and wait a moment; it may still be under way."""
+        """Start the work on the thread, and block up to ``WAIT_SECONDS`` for the future's end."""
         began = time.perf_counter()
         started = thread.submit(work)
         try:
@@ -41,5 +40,5 @@ class Patience:
         return started
 
     def took(self, seconds: float) -> None:
-        """Learn how long a sync has taken."""
+        """Count a sync of this duration as quick, or begin to count anew."""
         self._quick = self._quick + 1 if seconds <= WAIT_SECONDS else 0

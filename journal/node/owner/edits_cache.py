@@ -1,4 +1,4 @@
-"""The newest edits in memory, for NameNodes that follow the open segment.  Pure.
+"""The newest edits in memory, for NameNodes that tail the in-progress segment; no I/O.
 
 See docs/reference/journal-node.md#edits-from-memory.
 """
@@ -28,7 +28,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """Edits of one layout, ready to be sent; ``writers`` has (last txid, epoch) for each run."""
+    """Framed edits of one layout version; ``writers`` has (last txid, epoch) for each writer."""
 
     count: int
     layout_version: int
@@ -37,7 +37,7 @@ class Retrieved:
 
 
 class NotCached(CacheMiss):
-    """Edits that were asked for are older than what is kept; ``missed`` of them, 0 if unknown."""
+    """The requested edit is not in the cache; ``missed`` edits before it are not, 0 if unknown."""
 
     def __init__(self, message: str, *, missed: int) -> None:
         super().__init__(message)
@@ -45,11 +45,11 @@ class NotCached(CacheMiss):
 
 
 class EditsCache:
-    """A gapless run of edits up to the newest one, bounded in bytes.
+    """Consecutive edits up to the newest one, limited in bytes.
 
-    It holds the very bytes that were received, and copies them only to send them.  The caller must
-    fill it once the edits are durable (HDFS-17710: Hadoop served edits whose write had failed), and
-    must say when edits are taken back.
+    It keeps the received bytes, and copies them only for an answer.  The caller must store edits
+    only once they are durable (HDFS-17710: Hadoop served edits whose write had failed), and call
+    ``keep_only`` when a recovery may replace edits.
     """
 
     def __init__(self, capacity_bytes: int) -> None:
@@ -62,16 +62,16 @@ class EditsCache:
 
     @property
     def range(self) -> tuple[TxId, TxId] | None:
-        """The first and the last edit that is kept."""
+        """The first and the last txid in the cache; None if it is empty."""
         if not self._batches:
             return None
         return self._batches[0].first, self._batches[-1].last
 
     def store(self, batch: Batch) -> bool:
-        """Keep a batch, at the cost of the oldest ones; False if it does not fit at all.
+        """Append a batch and evict the oldest ones; return False if it is larger than the cache.
 
-        A batch that does not follow the newest edit begins anew, for what is served has no gaps.
-        So does one that is too large: it is not kept, and nothing may seem to follow what was.
+        The cache is cleared first if the batch does not follow its newest edit, and also if the
+        batch is too large: the batches in the cache must be consecutive.
         """
         if self._batches and batch.first != self._batches[-1].last + 1:
             self.clear()
@@ -91,18 +91,17 @@ class EditsCache:
         return True
 
     def retrieve(self, since: TxId, *, max_txns: int, max_bytes: int) -> Retrieved:
-        """Edits from ``since`` on, cut at edits; at least one, if only one exceeds the limits.
+        """Return whole edits from ``since`` on, up to the next change of the layout version.
 
-        They end where another layout begins.  The caller has made sure that there is an edit
-        ``since``, so what is not kept is a miss.
+        At least one is returned, even if it is larger than ``max_bytes``.
 
         Raises:
-            NotCached: if ``since`` is not kept.
+            NotCached: ``since`` is not in the cache; the caller has made sure that it exists.
         """
         return gather(self.batches_from(since), since, max_txns=max_txns, max_bytes=max_bytes)
 
     def batches_from(self, since: TxId) -> list[Batch]:
-        """Return the batches from the one on that holds this edit; raises NotCached."""
+        """Return the batch with the edit ``since`` and all later ones; raises NotCached."""
         held = self.range
         if held is None or not held[0] <= since <= held[1]:
             raise self._miss(since)
@@ -110,7 +109,7 @@ class EditsCache:
         return self._batches[at:]
 
     def keep_only(self, segments: Iterable[Segment]) -> None:
-        """Take back every edit from the first one on that lies in none of these segments."""
+        """Drop the first batch that is in none of these segments, and all later ones."""
         kept = sorted((segment.first, segment.last) for segment in segments)
         for at, batch in enumerate(self._batches):
             if not any(first <= batch.first and batch.last <= last for first, last in kept):
@@ -128,7 +127,7 @@ class EditsCache:
             missed, why = NOTHING_CACHED, "nothing is kept in memory"
         else:
             oldest = self._batches[0].first
-            # Before the first edit ever kept, more memory would not have helped.
+            # Edits before the first one ever stored do not count: a larger cache lacks them, too.
             begins = self._begins if self._begins is not None and since < self._begins else oldest
             kept = f"what is kept in memory is {oldest}-{self._batches[-1].last}"
             missed, why = max(0, begins - since), kept
@@ -136,7 +135,7 @@ class EditsCache:
 
 
 def gather(batches: Sequence[Batch], since: TxId, *, max_txns: int, max_bytes: int) -> Retrieved:
-    """Return what ``retrieve`` returns of these batches, of which the first holds ``since``."""
+    """Return the answer of ``retrieve`` from consecutive batches; the first contains ``since``."""
     layout, last_wanted = batches[0].layout_version, since + max(1, max_txns) - 1
     parts: list[bytes] = []
     writers: list[tuple[TxId, Epoch]] = []
@@ -159,7 +158,7 @@ def gather(batches: Sequence[Batch], since: TxId, *, max_txns: int, max_bytes: i
 
 
 def _cut(batch: Batch, first: TxId, last: TxId) -> tuple[TxId, bytes]:
-    """Return the part of a batch between two txids; the frames were checked when they came."""
+    """Return the last txid and the frames of a batch's edits from ``first`` to ``last``."""
     records, begin, end = batch.records, 0, len(batch.records)
     if first > batch.first:
         begin = scan(records, expected=batch.first, last_wanted=TxId(first - 1)).end
@@ -169,7 +168,7 @@ def _cut(batch: Batch, first: TxId, last: TxId) -> tuple[TxId, bytes]:
 
 
 def _fitting(records: bytes, first: TxId, room: int, *, needed: bool) -> tuple[TxId, bytes]:
-    """Return as many whole edits as fit; with ``needed`` the first one even if it does not fit."""
+    """Return the whole edits that fit into ``room`` bytes; with ``needed`` at least the first."""
     found = scan(records[: max(0, room)], expected=first)
     if found.last is not None:
         return found.last, records[: found.end]

@@ -1,4 +1,4 @@
-"""What waits for a journal on the event loop, and which of it is served together."""
+"""The requests that wait for a journal on the event loop, and their grouping under one sync."""
 
 import asyncio
 from collections import deque
@@ -11,24 +11,24 @@ from journal.errors import JournalError, OutOfSync, StorageFailed
 from journal.node.owner.request_group import batch_bytes
 
 MAX_WAITING: Final = 1024
-"""Requests that may wait for one journal; writers keep at most a few under way."""
+"""Limit of the requests that wait for one journal; a writer sends only a few at a time."""
 MAX_WAITING_BYTES: Final = 256 * 1024 * 1024
-"""Batches that may wait for one journal, together; a slow disk must not fill the memory."""
+"""Limit of the bytes in batches that wait for one journal: a slow disk must not fill the memory."""
 MAX_GROUP_BYTES: Final = 8 * 1024 * 1024
-"""Batches that share one sync are at most this large together, or one batch."""
+"""Limit of the bytes in batches under one sync; a single larger batch is synced alone."""
 
 
 class Waiting:
-    """A request, and what whoever asked waits for."""
+    """A request, and the future of its answer that the caller awaits."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
         self.answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        # The caller may be gone when an error arrives; asyncio need not complain about that.
+        # If the caller has been cancelled, asyncio would log that the error was not retrieved.
         self.answer.add_done_callback(_seen)
 
     def tell(self, answer: Reply | JournalError) -> None:
-        """Set the answer, unless the caller has given up waiting."""
+        """Set the answer, unless the caller has cancelled it."""
         if self.answer.done():
             return
         if isinstance(answer, JournalError):
@@ -38,7 +38,7 @@ class Waiting:
 
 
 class Inbox:
-    """Requests in the order in which they came, bounded in number and in bytes."""
+    """A queue of requests, limited in their number and in bytes."""
 
     def __init__(self) -> None:
         self._waiting: deque[Waiting] = deque()
@@ -48,7 +48,7 @@ class Inbox:
         return len(self._waiting)
 
     def require_room(self, request: Request) -> None:
-        """Raise OutOfSync where too much waits already."""
+        """Raise OutOfSync if the request would exceed the queue's limits."""
         size = batch_bytes(request)
         if len(self._waiting) >= MAX_WAITING or self._bytes + size > MAX_WAITING_BYTES:
             raise OutOfSync(
@@ -60,9 +60,9 @@ class Inbox:
         self._bytes += batch_bytes(waiting.request)
 
     def next_group(self) -> Sequence[Waiting]:
-        """Take the next request, or all batches and heartbeats that stand at the head together.
+        """Remove and return the next request, or all batches and heartbeats at the queue's head.
 
-        One sync makes a whole group durable, whichever streams its batches came from.
+        One sync makes the whole group durable, also if its batches came on different streams.
         """
         group = [self._waiting.popleft()]
         size = batch_bytes(group[0].request)
@@ -78,13 +78,13 @@ class Inbox:
         return group
 
     def refuse_all(self, why: StorageFailed) -> None:
-        """Refuse all that waits, as the journal is not served any more."""
+        """Answer all requests in the queue with the error, as the journal has stopped."""
         refuse(self._waiting, why)
         self._waiting.clear()
 
 
 def tell(group: Sequence[Waiting], answers: Iterable[tuple[Request, Reply | JournalError]]) -> None:
-    """Answer each, in order."""
+    """Set the answers of a group of requests, in order."""
     for waiting, (_, answer) in zip(group, answers, strict=True):
         waiting.tell(answer)
 

@@ -1,4 +1,4 @@
-"""The holder of the turn owns the journal: effects durable, then state kept, then the answer."""
+"""Serves one journal: decides, makes the effects durable, adopts the state, then answers."""
 
 import asyncio
 import time
@@ -40,12 +40,12 @@ _CHEAP: Final = (AppendEdits, RememberCommitted)
 
 
 class JournalOwner:
-    """Serves one journal.  Nothing else touches its state or its disk.
+    """Serves one journal; only this class changes the journal's state and disk.
 
-    A task serves what the event loop receives, a lane's thread what its connection brings; each
-    while it has the lock.  The loop's blocking calls run in one thread of the journal's own: a
-    slow disk delays neither the loop nor another journal.  What a caller asked for is carried out
-    whole or not at all, though it gives up.
+    A task serves requests that the event loop receives, and the thread of a write lane or of a
+    Java writer serves its batches, each under the lock ``turn``.  The task's disk calls run in the
+    journal's own thread: a slow disk delays neither the loop nor another journal.  A request is
+    carried out completely even if its caller is cancelled.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class JournalOwner:
         max_read_lease_seconds: float = 60.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``clock`` is asked by threads, too; a loop's own may stand still between its turns."""
+        """Threads call ``clock``, too; an event loop may cache its own time in each iteration."""
         self.journal_id = journal_id
         self.recent = RecentEdits(journal_id, cache)
         self.disk = disk
@@ -70,55 +70,55 @@ class JournalOwner:
         self._busy = False
         self._stopping = False
         self.failed_because: str | None = None
-        """Why the journal has stopped, or None."""
+        """The reason why the journal has stopped, or None."""
         self._clock = clock
         self._heard: tuple[float, requests.Stamp | None] = (clock(), None)
         self._late: _Late | None = None
         self._patience = patience if patience is not None else Patience()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"journal {journal_id}")
         self.turn = FairLock()
-        """Its holder may use the state and the disk."""
+        """The lock of the state and the disk."""
         self._counts = metrics.WriteCounters(journal_id)
         self._task = asyncio.create_task(self._work(), name=f"journal {journal_id}")
         metrics.watch(journal_id, self)
 
     @property
     def waiting(self) -> int:
-        """How many requests wait for their turn on the event loop."""
+        """The number of requests in the inbox."""
         return len(self._inbox)
 
     @property
     def recent_syncs(self) -> Mapping[str, int]:
-        """How long the last ones took, for /jmx."""
+        """The latencies of the last syncs, for /jmx."""
         return self._counts.recent_syncs()
 
     def writer_heard_seconds_ago(self) -> float:
-        """Return how long ago a writer was last admitted here, or this process opened the journal.
+        """Return the time since a writer's last request that was not fenced, or since the start.
 
-        Never more than the truth: the next writer lets that much of its predecessor's lease pass.
+        It must not be too long: the next writer subtracts it from its predecessor's read lease.
         """
         return self._clock() - self._heard[0]
 
     @property
     def heard(self) -> requests.Stamp | None:
-        """What that writer said of itself; None where this process has heard none."""
+        """The stamp of that request; None if there was none since the start."""
         return self._heard[1]
 
     async def ask(self, request: requests.Request) -> Reply:
-        """Have a request decided and carried out, even if the caller gives up waiting.
+        """Submit a request and await its answer; it is carried out even if the caller is cancelled.
 
         Raises:
-            Rejected, InvariantBroken: the answer is no.
-            StorageFailed: the journal has stopped, or a file that was asked about is damaged.
+            Rejected, InvariantBroken: the request is refused.
+            StorageFailed: the journal has stopped, or the segment in question is damaged.
         """
         return await asyncio.shield(self.submit(request))
 
     def submit(self, request: requests.Request) -> asyncio.Future[Reply]:
-        """Put a request into the inbox; requests are served in the order of these calls.
+        """Put a request into the inbox and return its answer's future; the order is kept.
 
         Raises:
-            StorageFailed, OutOfSync, BadRequest: the journal has stopped; too many requests are
-                waiting; its read lease is too long.
+            StorageFailed, OutOfSync, BadRequest: the journal has stopped; the inbox is full; the
+                request's read lease is too long.
         """
         self._require_running()
         require_short_lease(request, self._max_lease_micros)
@@ -130,11 +130,11 @@ class JournalOwner:
         return waiting.answer
 
     def serve_here(self, request: requests.Journal | requests.Heartbeat) -> None:
-        """Have a batch or a heartbeat decided and carried out by the thread that calls; it waits.
+        """Decide about a batch or a heartbeat and carry it out in the calling thread, and block.
 
         Raises:
-            Rejected, InvariantBroken: the answer is no.
-            StorageFailed: the journal has stopped, or stops now.
+            Rejected, InvariantBroken: the request is refused.
+            StorageFailed: the journal has stopped, or stops because this request failed.
         """
         self.turn.take_in_thread()
         try:
@@ -150,7 +150,7 @@ class JournalOwner:
                 self._remember(decided)
             except Exception as failure:
                 self._fail_with(failure, ())
-                # Callers that wait on the loop must learn of it.
+                # The task must refuse the requests in the inbox.
                 self._loop.call_soon_threadsafe(self._wake.set)
                 raise StorageFailed(f"{failure}") from failure
         finally:
@@ -160,7 +160,7 @@ class JournalOwner:
             raise answer
 
     def read(self, request: requests.GetJournalState | requests.GetEditLogManifest) -> Reply:
-        """Answer from what is durable, without waiting behind writers."""
+        """Answer from the durable state, without waiting for the requests in the inbox."""
         self._require_running()
         reply = step(self.state, request).reply
         if isinstance(reply, JournalError):
@@ -168,17 +168,16 @@ class JournalOwner:
         return reply
 
     def journaled_edits(self, since: TxId, max_txns: int) -> Retrieved:
-        """Return the newest edits from memory.
+        """Return at most ``max_txns`` edits from ``since`` on, from memory.
 
         Raises:
-            CacheMiss: they are not in memory, or not any more.
-            AheadOfNode: this node does not have them yet.
+            CacheMiss, NotAdmitted, AheadOfNode: see ``RecentEdits.answer``.
         """
         self._require_running()
         return self.recent.answer(self.state, since, max_txns)
 
     async def in_thread(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run blocking work on this journal's thread; our turn lasts as long as the work."""
+        """Run blocking work on this journal's thread, under the lock until the work has ended."""
         self._require_running()
         if not self.turn.try_now():
             await self.turn.take()
@@ -197,20 +196,20 @@ class JournalOwner:
             self._fail_with_disk()
 
     def fail(self, why: str) -> None:
-        """Stop this journal for good; every later call is refused with the reason."""
+        """Stop this journal until the node is restarted; later calls are refused with ``why``."""
         if self.failed_because is None:
             self.failed_because = why
             log.error("journal.failed", journal=self.journal_id, because=why)
 
     async def stop(self) -> None:
-        """Finish what is under way, refuse the rest, close the files."""
+        """Finish the current request, refuse those in the inbox, and close the files."""
         self._stopping = True
         self._wake.set()
         await self._task
         await self.turn.take()
         try:
             await self._loop.run_in_executor(self._thread, self.disk.close)
-        except OSError as failure:  # what was answered is in sync, and other journals are to close
+        except OSError as failure:  # acknowledged edits are synced; other journals must be closed
             log.warning("journal.not_closed", journal=self.journal_id, because=str(failure))
         finally:
             self.turn.give_back()
@@ -251,7 +250,7 @@ class JournalOwner:
 
     async def _serve_next(self) -> None:
         if self.failed_because is not None:
-            return  # while we waited for our turn
+            return  # another holder of the lock stopped the journal in the meantime
         group = self._inbox.next_group()
         try:
             await self._serve(group)
@@ -259,14 +258,14 @@ class JournalOwner:
             self._fail_with(failure, group)
 
     def _fail_with(self, failure: Exception, group: Sequence[Waiting]) -> None:
-        """Stop the journal: memory and disk may differ now, and only a reload shows how."""
+        """Stop the journal: its state and its disk may differ now, until it is loaded again."""
         self.fail(str(failure) or repr(failure))
         if not isinstance(failure, StorageFailed):
             log.error("journal.unexpected", journal=self.journal_id, exc_info=failure)
         refuse(group, StorageFailed(f"{failure}"))
 
     def _served_at_once(self, waiting: Waiting) -> bool:
-        """Serve a batch or a heartbeat on the spot; False leaves it, undecided, to the task."""
+        """Serve a batch or a heartbeat without the task; return False if the task must serve it."""
         if self._busy or self._inbox or not self._patience.worth_it:
             return False
         if (
@@ -316,7 +315,7 @@ class JournalOwner:
         tell((late.waiting,), late.decided.answers)
 
     async def _serve(self, group: Sequence[Waiting]) -> None:
-        # Only a request that stands alone is judged by contents.
+        # Requests that depend on a segment's contents are always alone in their group.
         asked = group[0].request
         state = await with_contents(self.journal_id, self.state, asked, self.disk, self._blocking)
         decided = decide(state, [waiting.request for waiting in group])
@@ -330,14 +329,14 @@ class JournalOwner:
         tell(group, decided.answers)
 
     def _remember(self, decided: Decided) -> None:
-        """Keep the decided state, as all of it is durable; the callers may be answered then."""
+        """Adopt the decided state, which must be durable; the callers may be answered then."""
         self.recent.follow(self.state, decided.state, decided.answers)
         self.state = decided.state
         for request, answer in decided.answers:
             narrate(self.journal_id, request, answer, decided.state)
 
     def _hear(self, decided: Decided) -> None:
-        """Note that a writer spoke.  One that is fenced has no lease any more."""
+        """Note the time and stamp of a writer's request; a fenced writer has no read lease."""
         for request, answer in decided.answers:
             if isinstance(request, requests.Stamped) and not isinstance(answer, Fenced):
                 self._heard = (self._clock(), request.stamp)
@@ -371,7 +370,7 @@ class JournalOwner:
 
 @dataclass(frozen=True, slots=True)
 class _Late:
-    """A sync that was started on the spot; the turn lasts until it is concluded."""
+    """A sync of ``_served_at_once`` that is not done yet; the lock is held until it is."""
 
     waiting: Waiting
     decided: Decided

@@ -1,4 +1,4 @@
-"""Keeps a journal's edits cache true to what is durable, and answers readers from it."""
+"""Updates a journal's edits cache after each durable group, and answers readers from it."""
 
 import threading
 from collections.abc import Iterable
@@ -16,14 +16,14 @@ from journal.node.owner.edits_cache import Batch, EditsCache, NotCached, Retriev
 
 MAX_ANSWER_TXNS: Final = 100_000
 MAX_ANSWER_BYTES: Final = 8 * 1024 * 1024
-"""Far below the largest message; a single longer edit is sent all the same."""
+"""Far below gRPC's largest message; a single edit that is longer is sent whole."""
 
 
 class RecentEdits:
-    """The newest edits of one journal in memory; with no cache every question is a miss.
+    """The newest edits of one journal in memory; without a cache each read is a miss.
 
-    A lane's thread may store some while the event loop answers a reader, so the cache is locked;
-    only as long as it is looked at, for the batches themselves never change.
+    A lane's thread may store edits while the event loop answers a reader, so a lock protects the
+    cache.  It is not held while an answer is built, as batches never change.
     """
 
     def __init__(self, journal_id: JournalId, cache: EditsCache | None) -> None:
@@ -39,11 +39,11 @@ class RecentEdits:
         after: JournalState,
         answered: Iterable[tuple[Request, Reply | JournalError]],
     ) -> None:
-        """Take in one group of requests, once it is durable.
+        """Store the edits of a group of requests, which must be durable.
 
-        Edits of a segment that its writer has not closed are forgotten as soon as the node promises
-        a newer writer, or leaves the segment: a recovery may replace them, and then they must not
-        be served any more (docs/reference/quorum-journal.md#durable-reads).
+        When the node promises a newer epoch or abandons the open segment, that segment's edits
+        leave the cache: a recovery may replace them, and they must not be served then
+        (docs/reference/quorum-journal.md#durable-reads).
         """
         if self._cache is None:
             return
@@ -52,7 +52,7 @@ class RecentEdits:
                 if isinstance(request, Journal) and isinstance(answer, Done):
                     self._store(request, before)
             if not _same_writing(before, after):
-                # Last, as the same group may have written for an older writer before that.
+                # After the stores: the group may have batches of the writer that it supersedes.
                 self._cache.keep_only(_still_true(before, after))
 
     def answer(self, state: JournalState, since: TxId, max_txns: int) -> Retrieved:
@@ -61,7 +61,8 @@ class RecentEdits:
         Raises:
             CacheMiss: the edits are not in memory.
             NotAdmitted: this node has no vote.
-            AheadOfNode: ``since`` is behind the edit that would come next here.
+            AheadOfNode: ``since`` is higher than the next txid of this node.
+            BadRequest: ``max_txns`` is not positive.
         """
         require_formatted(state)
         require_vote(state)
@@ -73,7 +74,7 @@ class RecentEdits:
             )
         coming = 1 if state.last_written == NO_TXID else state.last_written + 1
         if since > coming:
-            # An empty answer would be a vote for "there is nothing newer" (HDFS-16659).
+            # The reader would count an empty answer for "there is no newer edit" (HDFS-16659).
             raise AheadOfNode(f"this node has edits up to {coming - 1}, not {since}")
         journal = self._journal_id
         if since == coming:
@@ -101,7 +102,7 @@ class RecentEdits:
 
 
 def _same_writing(before: JournalState, after: JournalState) -> bool:
-    """Return whether the group can have done nothing but write on."""
+    """Return whether the promise, the segments and the open segment are unchanged."""
     return (
         before.promised == after.promised
         and before.segments is after.segments

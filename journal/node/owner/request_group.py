@@ -1,4 +1,4 @@
-"""What a group of requests to a journal comes to; no I/O."""
+"""Decides about a group of requests to a journal; no I/O."""
 
 from collections.abc import Iterable, Sequence
 
@@ -15,7 +15,7 @@ from journal.model import TxId
 
 @record
 class Decided:
-    """What a group of requests comes to: the state and answers once the effects are durable."""
+    """A group's effects, and the state and answers that are valid once they are durable."""
 
     state: JournalState
     effects: Sequence[Effect]
@@ -23,7 +23,7 @@ class Decided:
 
 
 def decide(state: JournalState, group: Iterable[requests.Request]) -> Decided:
-    """Let each request meet the state that those before it leave."""
+    """Decide about each request on the state that the one before it left."""
     effects: list[Effect] = []
     answers: list[tuple[requests.Request, Reply | JournalError]] = []
     for request in group:
@@ -56,7 +56,7 @@ def compared_segment(state: JournalState, request: requests.Request) -> TxId | N
         case requests.AcceptRecovery() | requests.AdoptRecovery() | requests.AdoptFinalized():
             return request.segment.first
         case requests.Admit(required=required) | requests.AdmitByVoters(required=required):
-            # One at a time, so that others are served in between; the writer asks again.
+            # Only one segment: other requests are served before the writer repeats its request.
             unknown = (s.first for s in required if s.digest and digest_unknown(state, s.first))
             return next(unknown, None)
         case _:
@@ -64,10 +64,10 @@ def compared_segment(state: JournalState, request: requests.Request) -> TxId | N
 
 
 def reopened_segment(state: JournalState, request: requests.Request) -> TxId | None:
-    """Return the closed segment that a request would continue; its file must be unchanged.
+    """Return the first txid of the in-progress segment that a request would reopen, or None.
 
-    Bad schedule: a bit rots behind the scan of the start.  The digest that is kept running over an
-    open segment would begin with the rotten bytes, and be voted with.
+    Its file must be read again.  Bad schedule: a bit rots after the scan at the start; the running
+    digest of the reopened segment includes it, and the node votes with that digest.
     """
     match request:
         case requests.ResumeSegment():

@@ -1,4 +1,4 @@
-"""The turn of a journal: its holder owns the journal's state and disk."""
+"""The lock of a journal's state and disk, for the event loop and the lanes' threads."""
 
 import asyncio
 import threading
@@ -8,56 +8,55 @@ from functools import partial
 
 
 class FairLock:
-    """One holder at a time, first come, first served: the event loop's users and lanes' threads.
+    """A lock that is granted in the order of the requests, to tasks of the loop and to threads.
 
-    A plain lock is not enough: a holder that gives it back and takes it again at once, as the loop
-    does under load, has it again before a thread that waits has woken up.  So it goes from hand to
-    hand, and is free only while none waits.  The loop never stands still for it: it tries, or
-    awaits.
+    A plain lock starves threads: under load the loop releases it and acquires it again before a
+    waiting thread has woken up.  Here the holder hands the lock to the first in the queue, and
+    unlocks it only if the queue is empty.  The loop never blocks for it: it tries, or awaits.
     """
 
     def __init__(self) -> None:
-        lock = threading.Lock()  # locked all the way from one holder to the next
+        lock = threading.Lock()  # stays locked while one holder hands it to the next
         self._lock = partial(lock.acquire, False)  # noqa: FBT003 - its name costs as much again
         self._unlock, self._locked = lock.release, lock.locked
         self._queue: deque[Future[None]] = deque()
 
     @property
     def taken(self) -> bool:
-        """Whether the turn has a holder, or is about to get one."""
+        """Whether the lock is held or is being handed to the next holder."""
         return self._locked()
 
     @property
     def waiting(self) -> int:
-        """How many wait for it; those who have given up count until it would be theirs."""
+        """The length of the queue; a cancelled waiter counts until it reaches the head."""
         return len(self._queue)
 
     def try_now(self) -> bool:
-        """Take the turn unless it has a holder or others wait; return whether it was taken.
+        """Take the lock if it is free and the queue is empty, and return whether it was taken.
 
-        ``give_back`` ends it.
+        The caller must call ``give_back``.
         """
         return self._lock()
 
     async def take(self) -> None:
-        """Wait on the loop for the turn, up to ``give_back``; a cancelled caller lacks it."""
+        """Await the lock; the caller must call ``give_back``, unless it was cancelled."""
         if self._lock():
             return
         coming = self._join()
         try:
             await asyncio.wrap_future(coming)
         except asyncio.CancelledError:
-            if not coming.cancel():  # it had been given to us already
+            if not coming.cancel():  # the lock had been handed to this task already
                 self.give_back()
             raise
 
     def take_in_thread(self) -> None:
-        """Block a thread that is not the loop's until it has the turn; ``give_back`` ends it."""
+        """Block a thread, never the loop's, until it has the lock; it must call ``give_back``."""
         if not self._lock():
             self._join().result()
 
     def give_back(self) -> None:
-        """Give the turn to the first of those that wait."""
+        """Hand the lock to the first waiter in the queue, or unlock it."""
         while True:
             while self._queue:
                 coming = self._queue.popleft()
@@ -65,15 +64,16 @@ class FairLock:
                     coming.set_result(None)
                     return
             self._unlock()
-            # One that has joined since we looked may have found it locked, and relies on us.
+            # A thread may have joined the queue before the unlock and found the lock held: it
+            # relies on this holder, which takes the lock again and hands it on.
             if not self._queue or not self._lock():
                 return
 
     def _join(self) -> "Future[None]":
-        """Stand behind all who wait; it is ours when this is done."""
+        """Append a future to the queue; the caller has the lock when the future is done."""
         coming: Future[None] = Future()
         self._queue.append(coming)
         if self._lock():
-            # It was given back before we stood there, so it would not be handed on.
+            # The holder unlocked it before the append, so it would not be handed on.
             self.give_back()
         return coming
