@@ -1,1 +1,1 @@
-"""Write lanes: a second, cheaper transport for the batches of a writer."""
+"""Write lanes: TCP connections for a writer's batches, which cost less than gRPC."""

@@ -1,8 +1,7 @@
-"""Where a node takes write lanes: a listener, and a thread for each connection.
+"""Serves write lanes: listens, and runs a thread for each connection.
 
-A thread waits for a message, has the journal's owner carry it out on the spot, and answers.  So a
-batch meets no event loop, no task and no other thread; one disk that hangs stops its own lanes and
-nothing else.
+The thread reads a message, carries it out with the journal's owner, and sends the answer, without
+the event loop or another thread.  A disk that hangs blocks only the lanes of its own journal.
 """
 
 import secrets
@@ -34,24 +33,24 @@ log = structlog.get_logger()
 
 MAX_LANES: Final = 64
 MUTE: Final = DoorLimits(most=48, unproven=32, unproven_of_origin=8, of_origin=8)
-"""Lanes that have not said yet whose they are; they are none of ``MAX_LANES``."""
+"""Limits of the connections that have not sent a valid hello; they do not count as lanes."""
 HELLO_SECONDS: Final = 5.0
 MESSAGE_SECONDS: Final = 60.0
-"""From a message's first bytes to its last."""
+"""The longest time from a message's first byte to its last."""
 _REST_SECONDS: Final = 0.1
 _READ_BYTES: Final = 64 * 1024
-"""The size of one read: for more the C library maps fresh pages each time."""
+"""The size of one read; for a larger buffer the C library would map new pages each time."""
 _KEEPALIVE: Final = (
     (socket.SO_KEEPALIVE, socket.SOL_SOCKET, 1),
     (socket.TCP_KEEPIDLE, socket.IPPROTO_TCP, 30),
     (socket.TCP_KEEPINTVL, socket.IPPROTO_TCP, 10),
     (socket.TCP_KEEPCNT, socket.IPPROTO_TCP, 3),
 )
-"""A writer whose machine is gone says nothing more, and must not keep its place for ever."""
+"""Closes the lane of a machine that has crashed, which would else count as open for ever."""
 
 
 class Lanes:
-    """Takes lanes for one node process, from ``start`` to ``stop``."""
+    """Accepts and serves the lanes of one node process, from ``start`` to ``stop``."""
 
     def __init__(self, node: JournalNode, access: AccessControl | None = None) -> None:
         self._node = node
@@ -68,16 +67,16 @@ class Lanes:
 
     @property
     def offer(self) -> lane.Offer:
-        """What writers are offered: the port and the key."""
+        """The port and the key that writers get in the answer to NewEpoch."""
         return self._offer
 
     def open_to(self, journal_id: str) -> int:
-        """Return how many lanes a journal has."""
+        """Return the number of open lanes to a journal."""
         with self._lock:
             return self._open[journal_id]
 
     def start(self, host: str, port: int) -> int:
-        """Listen; which port it is.
+        """Listen, and return the port.
 
         Raises:
             OSError: the address cannot be bound.
@@ -95,7 +94,7 @@ class Lanes:
         return bound
 
     def stop(self) -> None:
-        """Close the listener and every lane; what is under way is carried out and ends first."""
+        """Close the listener and all lanes, and wait for the messages that are carried out."""
         listener = self._listener
         if listener is None or self._accepting is None:
             return
@@ -115,7 +114,7 @@ class Lanes:
             try:
                 connection, peer = listener.accept()
             except OSError as failure:
-                # Too many open files, or a peer that has gone: the next one may do better.
+                # Too many open files, or the peer has closed: the next accept may succeed.
                 if not self._stopping.wait(_REST_SECONDS):
                     log.warning("journal.lane_not_accepted", because=str(failure))
                 continue
@@ -133,11 +132,11 @@ class Lanes:
                 connection.close()
 
     def _take(self, connection: socket.socket, thread: threading.Thread) -> bool:
-        """Return whether a newcomer has a place until it has said whose it is."""
+        """Register a new connection until its hello; return False if the limits are reached."""
         try:
             seat = MUTE.seat(origin_of_socket(connection), Standing.UNPROVEN)
         except OSError:
-            return False  # it has gone
+            return False  # the peer has closed the connection
         with self._lock:
             taken = self._mute.take(thread, seat)
             if taken:
@@ -145,16 +144,16 @@ class Lanes:
         return taken
 
     def _turned_away(self, thread: threading.Thread, _limit: str) -> None:
-        """Shut the connection that a thread serves; the lock is held."""
+        """Shut down the connection that a thread serves; the caller holds ``_lock``."""
         for connection, its in self._threads.items():
             if its is thread:
                 _shut(connection)
 
     def _spoken(self, journal: str) -> None:
-        """Give the lane of this thread one of the places for those that write, in a journal.
+        """Count the calling thread's connection, after its hello, as an open lane to a journal.
 
         Raises:
-            NoLane: they are taken.
+            NoLane: ``MAX_LANES`` are open.
         """
         with self._lock:
             self._mute.leave(threading.current_thread())
@@ -165,7 +164,7 @@ class Lanes:
             raise lane.NoLane(f"{MAX_LANES} are open")
 
     def _serve(self, connection: socket.socket, peer: tuple[str, int]) -> None:
-        """Serve a lane from its first byte to its end; no error in it ends another lane."""
+        """Serve a connection until it ends, and log its error; other lanes go on."""
         try:
             with self._secure(connection) as ready, self._watched(ready):
                 self._check(ready)
@@ -181,7 +180,7 @@ class Lanes:
             connection.close()
 
     def _leave(self, thread: threading.Thread) -> None:
-        """Forget a lane that has ended, or was not begun."""
+        """Remove the connection of a thread that has ended, or could not be started."""
         with self._lock:
             for known, its in tuple(self._threads.items()):
                 if its is thread:
@@ -189,10 +188,10 @@ class Lanes:
             self._mute.leave(thread)
 
     def _secure(self, connection: socket.socket) -> socket.socket:
-        """Return the same connection, over TLS where its first byte says so.
+        """Return the connection, with TLS if its first byte begins a handshake.
 
         Raises:
-            NoLane: it says nothing, or its certificate is none of ours.
+            NoLane: no byte comes within ``HELLO_SECONDS``, or the handshake fails.
         """
         tls = None if self._access is None else self._access.tls
         if tls is None:
@@ -203,7 +202,7 @@ class Lanes:
             if first != bytes([TLS_FIRST_BYTE]):
                 return connection
             with self._lock:
-                # To wrap takes the socket out of its object, and stop() must find it.
+                # Wrapping detaches the old socket object; stop() must find the new one.
                 thread = self._threads.pop(connection)
                 wrapped = tls.server.wrap_socket(
                     connection, server_side=True, do_handshake_on_connect=False
@@ -222,7 +221,7 @@ class Lanes:
 
     @contextmanager
     def _watched(self, connection: socket.socket) -> Iterator[None]:
-        """End a lane when the certificate that has opened it counts no more."""
+        """Close the lane when its client certificate expires or is not accepted any more."""
         tls = None if self._access is None else self._access.tls
         if tls is None or not isinstance(connection, ssl.SSLSocket):
             yield
@@ -256,10 +255,9 @@ class Lanes:
         log.info("journal.lane_closed", journal=journal, peer=peer[0])
 
     def _check(self, connection: socket.socket) -> None:
-        """Raise NoLane unless its other end may write.
+        """Raise NoLane unless the caller has the right to write.
 
-        The key that it must show came in an answer to NewEpoch, whose caller was held to the same
-        right; but a key may be stolen.
+        NewEpoch needs that right, too, but the key in its answer may have been stolen.
         """
         if self._access is None:
             return
@@ -279,7 +277,7 @@ class Lanes:
 
 
 class Incoming:
-    """The messages of one connection, whole."""
+    """Reads the messages of one connection."""
 
     def __init__(
         self,
@@ -297,15 +295,15 @@ class Incoming:
         self._rest = b""
 
     def close(self) -> None:
-        """Give back what the last message took."""
+        """Return the bytes of the last message to the budget."""
         self._budget.give(self._held)
         self._held = 0
 
     def next(self) -> tuple[bytes, bytes] | None:
-        """Return the next message, as its header and its records; None when the writer has gone.
+        """Return the next message's header and records; None when the writer has closed the lane.
 
         Raises:
-            NoLane: its length is none that a message has, or it does not end in time.
+            NoLane: the length is not valid, the time is up, or the budget has no room.
         """
         self.close()
         rest = self._rest
@@ -347,24 +345,24 @@ class Incoming:
         return head, bytes(records)
 
     def _wait_until(self, ends: float) -> None:
-        """Let no reading wait much longer; a TimeoutError, which is an OSError, ends it."""
+        """Limit a message's reads with a TimeoutError, an OSError; raise NoLane after ``ends``."""
         left = ends - time.monotonic()
         if left <= 0:
             metrics.LANE_LIMITS.labels("message_seconds").inc()
             raise lane.NoLane(f"a message was not whole after {self._seconds:g} s")
-        if not self._timed:  # once for a message: it is a system call
+        if not self._timed:  # once for each message, as it is a system call
             self._timed = True
             self._connection.settimeout(left)
 
     def _wait_for_ever(self) -> None:
-        """Wait without limit for the next message: an idle writer is no fault."""
+        """Remove the time limit before the next message, as a writer may be idle."""
         if self._timed:
             self._timed = False
             self._connection.settimeout(None)
 
 
 def _exactly(connection: socket.socket, size: int, ends: float) -> bytes:
-    """Read ``size`` bytes before the instant ``ends`` of the monotonic clock; raises NoLane."""
+    """Read ``size`` bytes; raise NoLane if they have not come by ``ends`` (monotonic clock)."""
     data = b""
     while len(data) < size:
         left = ends - time.monotonic()
@@ -382,7 +380,7 @@ def _exactly(connection: socket.socket, size: int, ends: float) -> bytes:
 
 
 def _shut(connection: socket.socket) -> None:
-    """Wake whoever waits in a call on it."""
-    with suppress(OSError):  # the other end has gone already
-        # Not SSLSocket's, which takes TLS off a connection that another thread is reading.
+    """Shut the connection down, which wakes a thread that blocks in a call on it."""
+    with suppress(OSError):  # the peer has closed it already
+        # SSLSocket.shutdown would remove the TLS of a connection that another thread reads.
         socket.socket.shutdown(connection, socket.SHUT_RDWR)

@@ -1,6 +1,6 @@
-"""One budget for the large messages of all write lanes of a process.
+"""Limits the memory for the large messages of all write lanes of a process.
 
-Without it each lane could announce a message of the largest size, and leave it at that.
+Without the limit each lane could announce a message of the largest size, and send only its header.
 """
 
 import threading
@@ -10,23 +10,23 @@ from journal.lane import NoLane
 
 TOTAL_BYTES: Final = 256 * 1024 * 1024
 FREE_BYTES: Final = 1024 * 1024
-"""Not counted, for each lane: nearly every batch fits in it, so that these do not wait."""
+"""A message up to this size is not counted and does not wait; nearly all batches are smaller."""
 
 
 class LaneBudget:
-    """Counts what lanes have announced; each lane is a thread."""
+    """Counts the bytes of the large messages that the lanes' threads are receiving or serving."""
 
     def __init__(self, total_bytes: int = TOTAL_BYTES) -> None:
         self._total = total_bytes
         self.used_bytes = 0
-        """How much all lanes hold beyond what is free."""
+        """The bytes of all messages that are counted."""
         self._changed = threading.Condition()
 
     def take(self, size: int, seconds: float) -> int:
-        """Wait until a message of this size may be held, and return how many bytes to give back.
+        """Wait for room for a message of ``size`` bytes, and return the bytes to give back.
 
         Raises:
-            NoLane: others have held on to theirs for ``seconds`` seconds.
+            NoLane: there was no room within ``seconds``.
         """
         if size <= FREE_BYTES:
             return 0
@@ -38,7 +38,7 @@ class LaneBudget:
         return size
 
     def give(self, size: int) -> None:
-        """Give back the bytes of a message that is answered, or whose lane has ended."""
+        """Give back the bytes of a message that was answered, or whose lane has ended."""
         if size:
             with self._changed:
                 self.used_bytes -= size
