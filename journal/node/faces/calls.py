@@ -1,6 +1,6 @@
-"""The calls of ``journal.proto``, one row each: convert, ask the journal's owner, convert.
+"""The unary calls of ``journal.proto``: each row decodes, asks the journal's owner, and encodes.
 
-The rows serve gRPC and Hadoop RPC alike.  Only ``Write``, which is a stream, is not among them.
+They are served over gRPC and over Hadoop RPC.  ``Write``, a stream, is in ``grpc_face``.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -33,9 +33,9 @@ NO_LANES: Final = Offer(0, b"")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One call: its request's message, and what answers it or raises JournalError.
+    """One call: the class of its request, and the function that answers or raises JournalError.
 
-    ``in_thread`` does the same where it is called, and blocks.
+    ``in_thread``, if any, does the same in the calling thread, and blocks.
     """
 
     request: type[Message]
@@ -45,7 +45,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Answered(Generic[R]):
-    """What the owner answered, and what else a reply may contain."""
+    """The owner's reply, and the other data that a message to the caller may contain."""
 
     reply: R
     owner: JournalOwner
@@ -54,7 +54,7 @@ class Answered(Generic[R]):
 
 
 def _owner_of(node: JournalNode, message: Any) -> JournalOwner:  # noqa: ANN401 - any request
-    """Return the journal that a request names, in its writer's header or by itself."""
+    """Return the journal that a request names, in its RequestInfo or in a field of its own."""
     return node.owner_of(getattr(message, "info", message).journal_id)
 
 
@@ -63,7 +63,7 @@ def _offer(node: JournalNode) -> Offer:
 
 
 def _order(request: type[Q], convert: Callable[[Q], requests.Request]) -> Row:
-    """Make the row of a call that is answered by Done."""
+    """Make the row of a call whose answer is Done."""
 
     async def handle(node: JournalNode, message: Q) -> Message:
         await _owner_of(node, message).ask(convert(message))
@@ -78,7 +78,7 @@ def _question(
     reply: type[R],
     answer: Callable[[Answered[R]], Message],
 ) -> Row:
-    """Make the row of a call that is answered with facts."""
+    """Make the row of a call whose answer contains data."""
 
     async def handle(node: JournalNode, message: Q) -> Message:
         owner = _owner_of(node, message)
@@ -95,7 +95,7 @@ def _reading(
     reply: type[R],
     answer: Callable[[Answered[R]], Message],
 ) -> Row:
-    """Make the row of a question that does not wait behind the writers."""
+    """Make the row of a read, which does not wait for the requests in the inbox."""
 
     async def handle(node: JournalNode, message: Q) -> Message:
         owner = _owner_of(node, message)
@@ -179,7 +179,7 @@ async def _status(node: JournalNode, message: pb.JournalRequest) -> Message:
 
 
 def action_of(name: str, request: Message) -> str:
-    """Return a call's name in the table of rights: force is an action of its own."""
+    """Return a call's name in the table of rights, where a forced call has a row of its own."""
     return f"{name} force" if getattr(request, "force", False) else name
 
 
@@ -221,7 +221,7 @@ CALLS: Final[Mapping[str, Row]] = {
     "AcceptRecovery": Row(pb.AcceptRecoveryRequest, _accept),
     "StartLogSegment": _order(
         pb.StartLogSegmentRequest,
-        # No layout means ours.
+        # A request without a layout version means the one that this release writes.
         lambda m: requests.StartLogSegment(
             stamp(m.info), txid(m.first_txid), m.layout_version or LAYOUT_VERSION
         ),
@@ -284,10 +284,10 @@ MAX_DIGESTS_PER_CALL: Final = 8
 
 
 async def peer_manifest(owner: JournalOwner, since: TxId) -> Manifest:
-    """Return our finalized segments with their digests.
+    """Return this node's finalized segments from ``since`` on, each with its digest.
 
-    Where a digest is not known, as in files that Hadoop wrote, it is computed; at most a few in
-    each call, and what is still unknown then is left out until the next.
+    Unknown digests, as of files that Hadoop wrote, are computed, ``MAX_DIGESTS_PER_CALL`` in each
+    call; segments whose digest is still unknown are left out until a later call.
     """
     listed = _list_segments(owner, since)
     for listed_one in [one for one in listed.segments if not one.digest][:MAX_DIGESTS_PER_CALL]:

@@ -1,7 +1,7 @@
-"""Which user or service calls a JournalNode over gRPC, and whether it may ask for that.
+"""Identifies the caller of a JournalNode over gRPC, and checks its rights.
 
-gRPC reports to a handler which peer it has, but reports neither the beginning nor the end of a
-connection: so each call, and each stream of batches once, asks the kernel anew.
+gRPC gives a handler the peer's address, but reports neither the beginning nor the end of a
+connection.  So the kernel is asked at each call, and once for each stream of batches.
 """
 
 import asyncio
@@ -29,10 +29,10 @@ _RESOLVE_SECONDS: Final = 5.0
 
 
 class GrpcAccess:
-    """The control of access in the words of gRPC.
+    """Applies the AccessControl to gRPC's calls.
 
-    ``port`` returns ours; it is known once the server is bound.  ``admitted`` gets each caller that
-    is let call, once for each call.
+    ``port`` returns the server's port, which is known once it is bound.  ``admitted`` is called
+    with the caller of each call that is allowed.
     """
 
     def __init__(
@@ -55,30 +55,30 @@ class GrpcAccess:
         return self._access.certified(shown, address)
 
     def refusal(self, caller: Caller, action: str) -> Denied | None:
-        """Return None where the caller may do that; log it as the table of rights says."""
+        """Return the refusal, or None if the action is allowed; log as the rights table says."""
         return self._access.refusal(caller, "grpc", JOURNALNODE, action)
 
     def may(self, caller: Caller, action: str) -> bool:
-        """Return whether the caller may do that; nothing is logged."""
+        """Return whether the caller has the right to the action, without a log line."""
         return self._access.may(caller, JOURNALNODE, action)
 
     def ended(self, caller: Caller, action: str, failure: BaseException | None) -> None:
-        """Write down what became of a call that was allowed, as the table says."""
+        """Write the outcome of an allowed call to the audit log, if the rights table says so."""
         if not self._access.audits(JOURNALNODE, action):
             return
         outcome, reason = Outcome.DONE, ""
         if isinstance(failure, asyncio.CancelledError):
             outcome = Outcome.UNKNOWN
         elif failure is not None:
-            # What ends a call carries nothing; why it was ended came before it.
+            # AbortError has no text; the reason of the abort is its cause or context.
             why = failure.__cause__ or failure.__context__ or failure
             outcome, reason = Outcome.FAILED, str(why)
         self._access.ended(caller, "grpc", JOURNALNODE, action, outcome, reason)
 
     def watched(self, context: Context, end: Callable[[str], None]) -> "Opened | None":
-        """Have a stream ended, from any thread, when its connection's certificate counts no more.
+        """Call ``end``, from any thread, if the client certificate expires or is revoked.
 
-        None over a connection without one.
+        The return value is for ``forget``; it is None without a certificate.
         """
         tls, shown = self._access.tls, _certificate(context)
         if tls is None or shown is None:
@@ -87,7 +87,7 @@ class GrpcAccess:
         return None if isinstance(leaf, str) else tls.connections.add(leaf, end)
 
     def forget(self, opened: "Opened | None") -> None:
-        """Remove a stream that was ``watched`` and has ended."""
+        """Remove a stream that has ended; ``opened`` is the return value of ``watched``."""
         if opened is not None and self._access.tls is not None:
             self._access.tls.connections.remove(opened)
 
@@ -104,7 +104,7 @@ class GrpcAccess:
 
 
 def known_as(caller: Caller | None) -> Hashable:
-    """Return the owner of a share; None where callers are not identified."""
+    """Return the key under which a caller's calls and streams are counted; None if unknown."""
     if caller is None:
         return None
     if caller.certified:
@@ -113,13 +113,13 @@ def known_as(caller: Caller | None) -> Hashable:
 
 
 def _certificate(context: Context) -> bytes | None:
-    """Return the caller's certificate, in PEM; None over a connection without TLS."""
+    """Return the client certificate in PEM; None without TLS."""
     found = context.auth_context().get("x509_pem_cert")
     return bytes(found[0]) if found else None
 
 
 def end_of_peer(peer: str) -> End | None:
-    """Parse the other end, as gRPC writes it: ``ipv4:127.0.0.1:1234``, ``ipv6:%5B::1%5D:1234``."""
+    """Parse gRPC's form of a peer: ``ipv4:127.0.0.1:1234``, ``ipv6:%5B::1%5D:1234``, or None."""
     if not peer.startswith(_FAMILIES):
         return None
     host, _, port = unquote(peer.partition(":")[2]).rpartition(":")
@@ -127,7 +127,7 @@ def end_of_peer(peer: str) -> End | None:
 
 
 def addresses(host: str) -> Sequence[str]:
-    """Return the addresses that a server listens on; none where it listens on all of them."""
+    """Return the addresses of a server's host; none if it listens on all, or is not resolved."""
     with suppress(ValueError):
         return () if ipaddress.ip_address(host).is_unspecified else (host,)
     with suppress(OSError):

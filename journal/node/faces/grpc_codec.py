@@ -1,4 +1,4 @@
-"""Protobuf messages <-> the journal's words; the node's edge.  Sizes and signs are checked here."""
+"""Decodes messages of ``journal.proto``, with checks of sizes and signs, and encodes replies."""
 
 from typing import Final
 
@@ -16,19 +16,19 @@ MAX_ID_CHARS: Final = 500
 
 
 def namespace(message: pb.NamespaceInfo) -> NamespaceInfo:
-    """Decode a namespace, if its ids are not too long."""
+    """Decode a namespace, or raise BadRequest if its ids are too long."""
     return of_bounded_size(namespace_of(message))
 
 
 def of_bounded_size(info: NamespaceInfo) -> NamespaceInfo:
-    """Return a peer's namespace, if its ids are no longer than any that we keep."""
+    """Return the namespace, or raise BadRequest if an id has more than ``MAX_ID_CHARS``."""
     if max(len(info.cluster_id), len(info.block_pool_id)) > MAX_ID_CHARS:
         raise BadRequest(f"a cluster id or block pool id of more than {MAX_ID_CHARS} characters")
     return info
 
 
 def seen_promised(message: pb.FormatRequest) -> Epoch | None:
-    """Return the promise that the caller has seen if it formats by force, else None."""
+    """Return the promise that the caller of a forced format has seen; None if it sent none."""
     seen = message.HasField("seen_promised_epoch")
     return epoch(message.seen_promised_epoch) if seen else None
 
@@ -62,7 +62,7 @@ def write(message: pb.WriteRequest) -> requests.Journal | requests.Heartbeat:
 
 
 def resumed(next_txid: TxId, state: JournalState, lanes: Offer) -> pb.ResumeSegmentReply:
-    """Encode where a node goes on, whether it counts, and where it takes lanes."""
+    """Encode the next txid, whether the node is a learner, and its offer of write lanes."""
     return pb.ResumeSegmentReply(
         next_txid=next_txid,
         is_learner=state.learner,
@@ -73,7 +73,7 @@ def resumed(next_txid: TxId, state: JournalState, lanes: Offer) -> pb.ResumeSegm
 
 
 def admit(message: pb.AdmitRequest) -> requests.Admit | requests.AdmitFounding:
-    """Decode the admission of a learner, by a writer's word or by an operator's."""
+    """Decode the request of a writer, or with ``founding`` of an operator, to admit a learner."""
     if message.founding:
         return requests.AdmitFounding(message.incarnation)
     return requests.Admit(
@@ -140,7 +140,7 @@ def status(
     write_lanes: int = 0,
     daemon: pb.Daemon | None = None,
 ) -> pb.JournalStatus:
-    """Encode all that a person may want to know; ``disk`` is free and total bytes."""
+    """Encode the status for operators; ``disk`` has free and total bytes."""
     message = pb.JournalStatus(
         is_formatted=state.namespace is not None,
         last_promised_epoch=state.promised,

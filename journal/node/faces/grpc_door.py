@@ -1,9 +1,9 @@
 """The gRPC port of a JournalNode with certificates.
 
-gRPC itself asks for the certificates of each new connection.  It takes TLS or plain bytes on one
-address, never both, and can be given no connection that somebody else has accepted.  While a
-cluster goes over to certificates (``permissive``) a small relay therefore stands before two sockets
-in a folder of our own.  Batches go over write lanes, so that few bytes come this way.
+gRPC takes either TLS or plain connections on an address, and none that another listener has
+accepted.  While a cluster changes to certificates (mode ``permissive``), a relay therefore accepts
+both on one port, and forwards the bytes to one of two Unix sockets of the gRPC server.  Batches use
+write lanes, so the relay forwards few bytes.
 """
 
 import asyncio
@@ -32,11 +32,11 @@ _PIECE_BYTES: Final = 64 * 1024
 
 
 def server_credentials(tls: TlsFiles) -> Any:  # noqa: ANN401 - grpc has no types
-    """Make credentials that read the files anew for each connection; callers need a certificate.
+    """Make credentials that follow changes of the files; clients need a certificate.
 
-    The library is given a new context only where the files have changed.  To replace the one that
-    other threads begin handshakes with ends the process (grpcio 1.85: a use after free), as a
-    stranger could with each connection.
+    gRPC asks at each new connection, and gets a new configuration only if the files have changed:
+    to replace it while another thread begins a handshake is a use after free (grpcio 1.85), so
+    that any client could crash the process by connecting.
     """
     given: Material | None = None
 
@@ -55,7 +55,7 @@ def server_credentials(tls: TlsFiles) -> Any:  # noqa: ANN401 - grpc has no type
 
 
 class GrpcDoor:
-    """One port for TLS and for plain bytes, before a gRPC server that is not started yet."""
+    """A relay from one port, for TLS and plain connections, to a gRPC server not yet started."""
 
     def __init__(self, server: Any, tls: TlsFiles, access: AccessControl) -> None:  # noqa: ANN401
         self._access = access
@@ -67,14 +67,14 @@ class GrpcDoor:
         self._relays: Door[asyncio.Task[None]] = Door("grpc", lambda task, _: task.cancel())
 
     async def start(self, host: str, port: int) -> int:
-        """Listen; which port it is.  Raises OSError."""
+        """Listen, and return the port; raises OSError."""
         listener = await asyncio.start_server(self._relay, host, port, start_serving=False)
         await begin_serving(listener)
         self._listener = listener
         return int(listener.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:
-        """Close everything."""
+        """Close the listener and all relayed connections, and remove the sockets' folder."""
         if self._listener is not None:
             self._listener.close()
         relays = tuple(self._relays)
@@ -102,16 +102,16 @@ class GrpcDoor:
             because = str(failure) or "it said nothing"
             log.info("journal.grpc_relay_ended", peer=peer, because=because)
         except asyncio.CancelledError:
-            writer.transport.abort()  # else who takes nothing would keep its socket
+            writer.transport.abort()  # a peer that reads nothing would keep close() waiting
         finally:
             self._relays.leave(task)
             writer.close()
 
     def _may_be_let_in(self, writer: asyncio.StreamWriter) -> bool:
-        """Return whether a caller without TLS may be one of those that nothing proves.
+        """Return whether a plain connection may be relayed; the gRPC server takes it as unproven.
 
-        Behind the relay the kernel cannot say whose connection it is, so that a local user must not
-        get what an unproven caller gets.
+        The server sees a Unix socket, not the peer.  A local user, whose uid the kernel knows here,
+        must not get the rights of an unproven caller there.
         """
         told = writer.get_extra_info
         caller = self._access.caller(told("peername"), told("sockname"), told("socket"))

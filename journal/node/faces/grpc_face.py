@@ -1,4 +1,4 @@
-"""The gRPC face of a JournalNode: the calls of ``calls``, and the stream of batches."""
+"""Serves a JournalNode's journals over gRPC: the calls of ``calls``, and the stream of batches."""
 
 import asyncio
 from collections import deque
@@ -24,23 +24,23 @@ Context = Any
 """grpc.aio.ServicerContext; grpc has no types."""
 
 MAX_STREAMS: Final = 32
-"""Calls of one connection; a writer has a stream and one call in addition to it."""
+"""Limit of the concurrent calls of a connection; a writer needs two, one of them its stream."""
 HANDSHAKE_MILLIS: Final = 10_000
-"""From a connection's beginning until HTTP/2 is agreed on; gRPC itself waits for two minutes."""
+"""The longest time to set up TLS and HTTP/2; gRPC's default is two minutes."""
 MAX_METADATA_BYTES: Final = 8 * 1024
-"""The limit for one call; gRPC itself refuses some from 8 KiB on, and all from 16."""
+"""The limit for one call; gRPC's defaults are a soft limit of 8 KiB and a hard one of 16 KiB."""
 MAX_PIPELINED: Final = 64
-"""Batches of one stream that may be under way; more wait in the transport."""
+"""Limit of the unanswered batches of a stream; later ones are not read before an answer."""
 
 
 class JournalService:
-    """The service nnha.journal.JournalNode; a cancelled call is carried out all the same."""
+    """The service nnha.journal.JournalNode; a call is carried out even if it is cancelled."""
 
     def __init__(self, node: JournalNode) -> None:
         self._node = node
 
     def __getattr__(self, method: str) -> Callable[[Any, Context], Awaitable[Message]]:
-        """Return the unary call of that name; grpc asks for each when it starts to serve them."""
+        """Return the handler of a unary call; gRPC asks for each when the service is added."""
         try:
             handle = CALLS[method].handle
         except KeyError:
@@ -57,7 +57,7 @@ class JournalService:
     async def Write(
         self, stream: AsyncIterable[pb.WriteRequest], _context: Context
     ) -> AsyncIterator[pb.WriteReply]:
-        """Answer in order.  While a batch waits for its sync, read ahead, so that more share it."""
+        """Answer the batches in order; read ahead during a sync, so that batches share the next."""
         messages = aiter(stream)
         coming: asyncio.Task[pb.WriteRequest | None] | None = None
         pending: deque[_Pending] = deque()
@@ -68,7 +68,7 @@ class JournalService:
                     yield pending.popleft().reply()
                     continue
                 if not pending:
-                    # The usual case: what came is durable by the time that we could look ahead.
+                    # The usual case: each batch is durable before the next one has come.
                     message = await (anext(messages, None) if coming is None else coming)
                 else:
                     if coming is None and len(pending) < MAX_PIPELINED:
@@ -92,10 +92,10 @@ class JournalService:
                 await asyncio.gather(coming, return_exceptions=True)
 
     async def write_one(self, message: pb.WriteRequest) -> pb.WriteReply:
-        """Serve one batch or heartbeat of a transport without streams.
+        """Serve one batch or heartbeat that came over Hadoop RPC, which has no streams.
 
-        Its caller is cancelled only when the node stops, so it need not be shielded: each step of
-        the event loop is time in which a commit waits.
+        It is not shielded, which would cost a step of the event loop for each batch: its caller is
+        cancelled only when the node stops.
         """
         serial = message.info.serial
         try:
@@ -116,7 +116,7 @@ class JournalService:
         request = grpc_codec.write(message)
         limit = self._node.settings.max_message_bytes
         if isinstance(request, requests.Journal) and len(request.records) > limit:
-            # Not the transport's no, which a client cannot distinguish from a busy node's.
+            # gRPC's own refusal has the status of a busy node's, so the node must refuse.
             raise BadRequest(
                 f"a batch of {len(request.records)} bytes; this node takes at most {limit}"
             )
@@ -125,13 +125,13 @@ class JournalService:
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A message of a stream whose reply is due."""
+    """A message of a stream that is not answered yet."""
 
     serial: int
     answer: "asyncio.Future[replies.Reply]"
 
     def reply(self) -> pb.WriteReply:
-        """Return the reply to the writer; the answer is there."""
+        """Return the reply to the writer; ``answer`` must be done."""
         try:
             self.answer.result()
         except JournalError as error:
@@ -154,7 +154,7 @@ async def _refuse(context: Context, error: JournalError) -> NoReturn:
 
 
 def build_server(node: JournalNode, access: GrpcAccess | None = None) -> Any:  # noqa: ANN401 - grpc has no types
-    """Make a grpc.aio server for a node, not yet bound to an address."""
+    """Make a grpc.aio server for a node, which is not bound to an address yet."""
     limit = node.settings.max_frame_bytes
     server = guarded_server(
         access,
@@ -162,17 +162,18 @@ def build_server(node: JournalNode, access: GrpcAccess | None = None) -> Any:  #
         (
             ("grpc.max_receive_message_length", limit),
             ("grpc.max_send_message_length", limit),
-            # Two nodes on one port would share the writers between them.
+            # With it two nodes could bind one port, and each would get some of the connections.
             ("grpc.so_reuseport", 0),
             ("grpc.keepalive_permit_without_calls", 1),
-            # The name that gRPC knows; C's own name for it has RECV, and is passed over in silence.
+            # Not ``min_recv_ping_interval...``, the name in C: gRPC ignores that without an error.
             ("grpc.http2.min_ping_interval_without_data_ms", node.settings.min_ping_millis),
             ("grpc.max_concurrent_streams", MAX_STREAMS),
             ("grpc.server_handshake_timeout_ms", HANDSHAKE_MILLIS),
             ("grpc.max_allowed_incoming_connections", MOST_ACCEPTED),
             ("grpc.max_metadata_size", MAX_METADATA_BYTES),
             ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
-            # Else a message that was not asked for may be as large as a fast network holds.
+            # Else the window grows with the network's speed, and with it the bytes of a message
+            # that are buffered before a read.
             ("grpc.http2.bdp_probe", 0),
         ),
     )

@@ -1,9 +1,9 @@
-"""What is checked before each call over gRPC: the caller, its rights, and its request.
+"""Checks each gRPC call before its handler runs: the caller, its rights, and its request.
 
-The caller is identified before its request is read: one that may not have the call costs no more
-than a window of HTTP/2.  Found by fuzzing: a path that is not UTF-8 ends the library's server for
-everybody, and a request that is no message ends a call with the name of a Python exception, and a
-traceback in the log.
+The rights are checked before the request is read, so that a caller without them costs no more
+than one HTTP/2 window.  Found by fuzzing: a path that is not UTF-8 stops gRPC's server, and a
+request that cannot be decoded ends its call with the name of a Python exception, and a traceback
+in the log.
 """
 
 import asyncio
@@ -31,18 +31,18 @@ Context = Any
 """grpc.aio.ServicerContext; grpc has no types."""
 _Code = grpc.StatusCode
 _TOLD_BY_REQUEST: Final = frozenset({"Format"})
-"""Calls that are another action by what their request says."""
+"""Calls of which the request says which right they need (``action_of``)."""
 
 
 class _AnsweringServer(cygrpc.AioServer):  # type: ignore[misc]
-    """The library's server, but it says no to calls of unknown names without looking at the name.
+    """gRPC's server, but it refuses calls of unknown methods without decoding the method's name.
 
-    The library's loop decodes the name first, which is a stranger's bytes: where they are not
-    UTF-8 the loop ends, with the server (grpcio 1.85).
+    gRPC's own loop decodes the name, which any client can choose: bytes that are not UTF-8 end the
+    loop and so the server (grpcio 1.85).
     """
 
     async def _request_call(self) -> object:
-        """Answer calls of unknown names here, so that the loop that awaits this never sees one."""
+        """Refuse each unknown call, and never return: the caller, gRPC's loop, must get none."""
         loop, noes = asyncio.get_running_loop(), set[asyncio.Task[None]]()
         while True:
             state = await super()._request_call()
@@ -53,9 +53,9 @@ class _AnsweringServer(cygrpc.AioServer):  # type: ignore[misc]
 
 
 class GuardedCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
-    """Has no handler run for who may not ask for it, or who sends what is no request.
+    """Refuses calls without the right to them, and requests that cannot be decoded.
 
-    Without an ``access`` everybody may.
+    Without an ``access`` all calls are allowed.
     """
 
     def __init__(self, access: GrpcAccess | None, read_seconds: float) -> None:
@@ -69,17 +69,17 @@ class GuardedCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         continuation: Callable[[Any], Awaitable[Any]],
         call: Any,  # noqa: ANN401 - grpc has no types
     ) -> Any:  # noqa: ANN401
-        """Return the handler of a call, behind the guard, which reads its requests."""
+        """Return a handler that checks the call, reads its requests, and runs gRPC's handler."""
         handler = await continuation(call)
         if handler is None:
-            return None  # there is no such call, and gRPC says so
+            return None  # gRPC answers UNIMPLEMENTED
         name = call.method.rpartition("/")[2]
         read, written = handler.request_deserializer, handler.response_serializer
         if handler.stream_stream is not None:
             guarded = self._stream(name, handler.stream_stream)
             return grpc.stream_stream_rpc_method_handler(guarded, read, written)
-        # As a stream of one request, which we ask for; that of a unary call the library reads
-        # before it reports the caller.  The bytes are the same.
+        # A unary call is served as a stream of one request: gRPC would read a unary request before
+        # this class can check the caller.  The bytes on the wire are the same.
         single = self._single(name, handler.unary_unary)
         return grpc.stream_unary_rpc_method_handler(single, read, written)
 
@@ -90,7 +90,7 @@ class GuardedCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
             caller = await self._admit(name, context)
             if caller is None or self._access is None:
                 return await handle(await self._read_one(name, caller, context), context)
-            # What was granted has an end in the audit log, also where its request is no message.
+            # Each call that was allowed gets an outcome in the audit log, also an undecodable one.
             action, granted = name, name not in _TOLD_BY_REQUEST
             try:
                 request = await self._read_one(name, caller, context)
@@ -140,7 +140,7 @@ class GuardedCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         return exchange
 
     async def _admit(self, name: str, context: Context) -> Caller | None:
-        """Return the caller, if it may call; else end the call here."""
+        """Return the caller, None without an access; abort the call if it is not allowed."""
         if self._access is None:
             return None
         caller = self._access.caller(context)
@@ -187,7 +187,7 @@ class GuardedCalls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
 
 
 class _Requests:
-    """The requests of a stream, up to the first that is no message."""
+    """The requests of a stream, up to the first that cannot be decoded."""
 
     def __init__(self, name: str, context: Context) -> None:
         self._name = name
@@ -209,7 +209,7 @@ class _Requests:
 def guarded_server(
     access: GrpcAccess | None, settings: NodeSettings, options: Sequence[tuple[str, int]]
 ) -> Any:  # noqa: ANN401 - grpc has no types
-    """Make a grpc.aio server that strangers do not end, behind the access."""
+    """Make a grpc.aio server with GuardedCalls that refuses unknown calls without decoding."""
     server = grpc.aio.server()
     guards = (GuardedCalls(access, settings.read_request_seconds),)
     server._server = _AnsweringServer(
@@ -219,7 +219,7 @@ def guarded_server(
 
 
 def _ending(context: Context) -> Callable[[Any, str], None]:
-    """Return what ends a stream from any thread, also while it waits for a message."""
+    """Return a function that aborts a stream from any thread, also while it awaits a message."""
     loop = asyncio.get_running_loop()
     ending: set[asyncio.Task[None]] = set()
 
@@ -236,7 +236,7 @@ def _ending(context: Context) -> Callable[[Any, str], None]:
 
 
 async def _abort(context: Context, code: Any, reason: str) -> None:  # noqa: ANN401 - grpc has no types
-    # It raises in any case; and the caller may have gone, or have got a refusal already.
+    # abort() always raises; and the caller may have disconnected, or have got a refusal before.
     with suppress(grpc.aio.BaseError):
         await context.abort(code, reason)
 

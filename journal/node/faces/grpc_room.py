@@ -1,10 +1,9 @@
-"""How much callers over gRPC may leave here unfinished.
+"""Limits the memory of incomplete requests over gRPC.
 
-gRPC's library does not report how much of a message has come, nor how large it will be, before it
-is whole.  What can be limited is how many messages are read for a caller at a time: a request is
-asked for only when there is room for one of the largest size, and of the streams of batches, on
-which one is always asked for, there are few.  Until a message is asked for, HTTP/2 lets no more
-than 64 KiB of it through.
+gRPC reports neither the size nor the progress of a message before it is complete.  So the number
+of messages that are read at the same time is limited: a unary request is read only when there is
+room for one of the largest size, and there are few streams of batches, on which a read is always
+pending.  Before a read HTTP/2 accepts at most 64 KiB of a message.
 """
 
 import asyncio
@@ -15,18 +14,18 @@ from typing import Final
 from ha.record import dataclass, field
 
 MOST_READ: Final = 4
-"""Requests that are read at the same time: 260 MiB of the largest."""
+"""Unary requests that are read at the same time: 260 MiB if all have the largest size."""
 MOST_READ_OF_ONE: Final = 2
 MOST_STREAMS: Final = 16
 MOST_STREAMS_OF_ONE: Final = 3
-"""A writer's, the one before it whose end has not been noticed yet, and one more."""
+"""The writer's stream, an older one whose broken connection is not noticed yet, and a spare."""
 
 
 @dataclass(slots=True)
 class ReadingRoom:
-    """Room for requests that are being read.
+    """Limits the requests that are read at the same time.
 
-    ``most``, ``most_of_one``: how many at a time, of all callers and of one.
+    ``most`` is the limit of all callers together, ``most_of_one`` of each caller.
     """
 
     most: int = MOST_READ
@@ -35,7 +34,7 @@ class ReadingRoom:
     _waiting: "OrderedDict[asyncio.Future[None], Hashable]" = field(default_factory=OrderedDict)
 
     async def enter(self, caller: Hashable) -> None:
-        """Wait until one more may be read for this caller; ``leave`` must follow."""
+        """Wait until a request of this caller may be read; ``leave`` must follow."""
         if self._is_free(caller):
             self._held[caller] += 1
             return
@@ -45,16 +44,16 @@ class ReadingRoom:
             await turn
         except asyncio.CancelledError:
             if self._waiting.pop(turn, None) is None:
-                self.leave(caller)  # its turn had come in the meantime
+                self.leave(caller)  # the room had been granted already
             raise
 
     def leave(self, caller: Hashable) -> None:
-        """Give the room back: a request is whole, or comes no more."""
+        """Give the room back after a request was read or given up, and wake the next caller."""
         self._held[caller] -= 1
         if not self._held[caller]:
             del self._held[caller]
         for turn, other in self._waiting.items():
-            if not turn.done() and self._is_free(other):  # done: cancelled in this turn
+            if not turn.done() and self._is_free(other):  # done: just cancelled
                 del self._waiting[turn]
                 self._held[other] += 1
                 turn.set_result(None)
@@ -66,7 +65,7 @@ class ReadingRoom:
 
 @dataclass(eq=False, slots=True)
 class OpenStream:
-    """One stream of batches; ``end`` is called with the reason why it gives way."""
+    """One stream of batches; ``end`` is called with the reason if it must be closed."""
 
     caller: Hashable
     end: Callable[[str], None]
@@ -74,9 +73,9 @@ class OpenStream:
 
 @dataclass(slots=True)
 class OpenStreams:
-    """The streams of batches of a node, in the order in which they were opened.
+    """The open streams of batches of a node, in the order in which they were opened.
 
-    The oldest gives way to a newcomer: a writer that has lost its connection must get in again.
+    At a limit the oldest is closed, so that a writer that has lost its connection gets a new one.
     """
 
     most: int = MOST_STREAMS
@@ -84,7 +83,7 @@ class OpenStreams:
     _open: dict[OpenStream, None] = field(default_factory=dict)
 
     def add(self, stream: OpenStream, *, unlimited: bool = False) -> None:
-        """Add a stream.  ``unlimited``: its caller may have as many as all together."""
+        """Add a stream, and close one at a limit; ``most_of_one`` is not applied if unlimited."""
         own = [one for one in self._open if one.caller == stream.caller]
         if len(own) >= self.most_of_one and not unlimited:
             self._give_way(own[0], f"its caller has {self.most_of_one} newer streams")

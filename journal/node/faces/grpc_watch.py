@@ -1,10 +1,10 @@
-"""Gives gRPC's connections places at a door, from outside.
+"""Limits gRPC's connections by origin, though gRPC does not report them.
 
-gRPC accepts for itself: it reports no connection, and can be given none that another has accepted.
-A relay before it would count them, and cost each call 10 to 20 % (60 to 80 µs).  So a thread looks
-at this process's own sockets instead.  Those of gRPC's port take places as they are found, and one
-that has to give way is shut, which gRPC takes for its caller's end.  Between two looks gRPC's own
-limit holds, which knows no origins.
+gRPC accepts connections itself, and takes none that another listener has accepted.  A relay would
+cost each call 10 to 20 % (60 to 80 µs).  So a thread lists the sockets of this process ten times a
+second, counts those of gRPC's port at a Door, and shuts down a connection that exceeds a limit;
+gRPC sees that as a disconnect of the client.  In between only gRPC's own limit holds, which is one
+for all origins.
 """
 
 import os
@@ -27,10 +27,10 @@ log = structlog.get_logger()
 
 CONNECTIONS: Final = DoorLimits(most=512, unproven=256, unproven_of_origin=32, of_origin=64)
 MOST_ACCEPTED: Final = 1024
-"""gRPC itself takes no more."""
+"""gRPC's own limit of connections."""
 LOOK_SECONDS: Final = 0.1
 AGAIN_SECONDS: Final = 0.02
-"""After a look that found too many: there come more."""
+"""The interval after a look that found too many connections, as more are likely to come."""
 
 
 def own_sockets() -> Iterator[tuple[int, int]]:
@@ -43,7 +43,7 @@ def own_sockets() -> Iterator[tuple[int, int]]:
 
 
 class GrpcWatch:
-    """Looks at the connections of one port, from ``start`` to ``stop``."""
+    """Limits the connections of one port, in a thread from ``start`` to ``stop``."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class GrpcWatch:
         self._limits = limits
         self._door: Door[int] = Door("grpc", self._shut)
         self._found: dict[int, tuple[int, str, Origin]] = {}
-        """By the number of its inode: its descriptor, its other end, where that is."""
+        """By inode: the connection's descriptor, peer address and origin."""
         self._others: set[int] = set()
         self._admitted: dict[str, Standing] = {}
         self._too_many = False
@@ -71,20 +71,20 @@ class GrpcWatch:
             self._thread.join()
 
     def admitted(self, caller: Caller) -> None:
-        """Note that a caller was let call; from any thread, and as often as it calls."""
+        """Note a caller whose call was allowed; may be called from any thread, for each call."""
         if caller.address not in self._admitted:
             standing = Standing.KEPT if caller.proven else Standing.PROVEN
             self._admitted[caller.address] = standing
 
     def look(self) -> None:
-        """Give each connection its place."""
-        admitted = dict(self._admitted)  # first: what is admitted later may not be found below
+        """List the port's connections, count the new ones, and shut down those above a limit."""
+        admitted = dict(self._admitted)  # before the sockets: each of its callers is among those
         sockets = dict(self._sockets())
         for inode in self._found.keys() - sockets.keys():
             del self._found[inode]
             self._door.leave(inode)
         self._others &= sockets.keys()
-        # First those that were let call: what comes now must not have them give way.
+        # Callers that were admitted come first: a new connection must not displace theirs.
         for inode, (_, address, _) in self._found.items():
             if address in admitted and inode in self._door:
                 self._place(inode, admitted[address])
@@ -121,13 +121,13 @@ class GrpcWatch:
         with suppress(OSError):
             held = os.dup(self._found[inode][0])
             with socket.socket(fileno=held) as one:
-                if os.fstat(held).st_ino == inode:  # else gRPC has closed it, and it is another
+                if os.fstat(held).st_ino == inode:  # else gRPC has closed it: the fd is reused
                     one.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager
 def _borrowed(number: int) -> Iterator[Any]:
-    """Yield the socket of a descriptor that belongs to another, and is not closed here."""
+    """Yield a socket object of gRPC's descriptor, and do not close the descriptor."""
     one = socket.socket(fileno=number)
     try:
         yield one

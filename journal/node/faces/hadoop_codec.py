@@ -1,6 +1,6 @@
-"""Hadoop's QJournalProtocol messages <-> the journal's words; signs and sizes are checked here.
+"""Decodes Hadoop's QJournalProtocol, with checks of signs and sizes, and encodes replies.
 
-Pure.
+No I/O.
 """
 
 from typing import Final
@@ -35,7 +35,7 @@ def signed_64(value: int) -> int:
 
 
 def unsigned_64(value: int) -> int:
-    """Return a long for a uint64, as Java writes it."""
+    """Return the uint64 as which Java writes a long."""
     return value % _U64
 
 
@@ -56,9 +56,9 @@ def epoch(value: int) -> model.Epoch:
 
 
 def stamp(info: hp.RequestInfoProto) -> requests.Stamp:
-    """Decode the writer's stamp.
+    """Decode the writer's stamp, or raise BadRequest.
 
-    Java leaves the committed txid out, or sends -12345, while it knows of none.
+    Java omits the committed txid, or sends -12345 (INVALID_TXID), while it knows none.
     """
     committed: model.TxId | None = None
     if info.HasField("committedTxId") and signed_64(info.committedTxId) != model.NO_TXID:
@@ -70,7 +70,7 @@ def stamp(info: hp.RequestInfoProto) -> requests.Stamp:
 
 
 def namespace(info: hp.NamespaceInfoProto) -> model.NamespaceInfo:
-    """Decode a file system's namespace; the two misfits are the layout and the field's spelling."""
+    """Decode a NamespaceInfo; Java writes the negative layout version into a uint32."""
     storage = info.storageInfo
     return of_bounded_size(
         model.NamespaceInfo(
@@ -84,7 +84,7 @@ def namespace(info: hp.NamespaceInfoProto) -> model.NamespaceInfo:
 
 
 def storage_info(info: model.NamespaceInfo) -> hp.StorageInfoProto:
-    """Encode a file system's namespace for another node."""
+    """Encode a StorageInfo for another JournalNode."""
     return hp.StorageInfoProto(
         layoutVersion=info.layout_version % _U32,
         namespceID=info.namespace_id,
@@ -94,7 +94,7 @@ def storage_info(info: model.NamespaceInfo) -> hp.StorageInfoProto:
 
 
 def start_segment(message: hp.StartLogSegmentRequestProto) -> requests.StartLogSegment:
-    """Decode the beginning of a segment; without a layout it is ours."""
+    """Decode StartLogSegment; the default of the layout version is this release's."""
     layout = message.layoutVersion if message.HasField("layoutVersion") else model.LAYOUT_VERSION
     return requests.StartLogSegment(stamp(message.reqInfo), txid(message.txid), layout)
 
@@ -110,18 +110,17 @@ def journal(message: hp.JournalRequestProto) -> requests.Journal:
 
 
 def finalize(message: hp.FinalizeLogSegmentRequestProto) -> requests.FinalizeLogSegment:
-    """Decode the end of a segment, without a digest, as Java keeps none."""
+    """Decode FinalizeLogSegment, without a digest, as Java has none."""
     return requests.FinalizeLogSegment(
         stamp(message.reqInfo), txid(message.startTxId), txid(message.endTxId), None
     )
 
 
 def prepared(reply: replies.Prepared) -> hp.PrepareRecoveryResponseProto:
-    """Encode what is here of a segment.
+    """Encode the answer to PrepareRecovery; its lastWriterEpoch is the writer of the segment.
 
-    Java ranks copies by the node's last writer.  The writer of the segment itself ranks them
-    rightly, also where a newer writer has begun another one here
-    (docs/reference/quorum-journal.md#whose-edits-a-segment-holds).
+    Java ranks the copies by it.  The node's last writer, which Hadoop sends, may be newer, and then
+    ranks this copy too high (docs/reference/quorum-journal.md#whose-edits-a-segment-holds).
     """
     held = reply.segment
     wrote = reply.writer if held is None or held.writer == model.NO_EPOCH else held.writer
@@ -136,7 +135,7 @@ def prepared(reply: replies.Prepared) -> hp.PrepareRecoveryResponseProto:
 
 
 def journaled_edits(found: Retrieved) -> hp.GetJournaledEditsResponseProto:
-    """Edits as Java reads them: behind the header of a segment file."""
+    """Encode edits for a Java reader, after the header of a segment file."""
     return hp.GetJournaledEditsResponseProto(
         txnCount=found.count, editLog=file_header(found.layout_version) + found.records
     )

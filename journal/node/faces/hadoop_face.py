@@ -1,9 +1,8 @@
-"""QJournalProtocol over Hadoop RPC: the face of a JournalNode that Java NameNodes write to.
+"""Serves QJournalProtocol over Hadoop RPC to Java NameNodes.
 
-It gives the same requests to the same owners as the gRPC face.  What Hadoop's messages lack is
-made up for here and in the core, never waived
-(docs/reference/journal-node.md#java-writers-and-readers): see ``digest_of_source`` for a recovery,
-and ``core.writing.finalize`` for the end of a segment.
+It passes the same requests to the same owners as gRPC.  Java's messages lack the digests: for a
+recovery this node reads the digest from the source (``digest_of_source``), and for the end of a
+segment it computes its own; see docs/reference/journal-node.md#java-writers-and-readers.
 """
 
 from collections.abc import Callable, Mapping
@@ -47,10 +46,10 @@ def _of_writer(node: JournalNode, message: Any) -> JournalOwner:  # noqa: ANN401
 
 
 def _order(request: type[Q], convert: Callable[[Q], requests.Request], done: type[Message]) -> Row:
-    """Make the row of a writer's call that is answered by an empty message."""
+    """Make the row of a writer's call whose answer is an empty message."""
 
     async def handle(node: JournalNode, message: Q) -> Message:
-        # Nothing is awaited before the request is in the inbox: batches keep their order.
+        # No await before the request is in the inbox: batches keep their order.
         await _of_writer(node, message).ask(convert(message))
         return done()
 
@@ -62,9 +61,9 @@ def _write_row(
     convert: Callable[[Q], requests.Journal | requests.Heartbeat],
     done: type[Message],
 ) -> Row:
-    """Make the row of a batch or heartbeat, which a thread can have carried out on the spot.
+    """Make the row of a batch or heartbeat, which the connection's thread can carry out itself.
 
-    So Java's batches meet no event loop and no task, like those of a lane.
+    Like those of a lane, Java's batches then need neither the event loop nor a task.
     """
 
     def in_thread(node: JournalNode, message: Q) -> Message:
@@ -97,8 +96,8 @@ async def _journal_state(node: JournalNode, request: hp.GetJournalStateRequestPr
 
 
 async def _format(node: JournalNode, request: hp.FormatRequestProto) -> Message:
-    # Java formats all nodes of a journal together, and knows of no learners.  It does not say what
-    # it has seen; that it is the same file system's journal is the least that we ask for.
+    # Java formats all nodes of a journal together, and has no learners.  Its request does not say
+    # which promise it has seen, so only the namespace id of a forced format is compared.
     space = codec.namespace(request.nsInfo)
     owner = node.find(request.jid.identifier)
     asked = requests.Format(
@@ -136,7 +135,7 @@ async def _prepare(node: JournalNode, request: hp.PrepareRecoveryRequestProto) -
 
 
 async def _accept(node: JournalNode, request: hp.AcceptRecoveryRequestProto) -> Message:
-    """Hold exactly what the source holds."""
+    """Accept a recovery with the digest of the source's edits."""
     owner = _of_writer(node, request)
     stamp = codec.stamp(request.reqInfo)
     state = request.stateToAccept
@@ -149,9 +148,9 @@ async def _accept(node: JournalNode, request: hp.AcceptRecoveryRequestProto) -> 
             f"the request's epoch {stamp.epoch} is less than the last promised epoch {promised}",
             promised=promised,
         )
-    # Java compares ends only, and leaves other bytes under the same txids as they are
-    # (docs/reference/quorum-journal.md#equal-length-is-not-equal-content).  We look at what the
-    # source has, and then decide as for our own writers.
+    # Hadoop's JournalNode compares only the last txids, and keeps its copy even if its bytes differ
+    # (docs/reference/quorum-journal.md#equal-length-is-not-equal-content).  This node reads the
+    # source's digest first, and then decides as for nnha's writers.
     await require_peers(owner.journal_id, (request.fromURL,), node.settings)
     digest = await digest_of_source(request.fromURL, first, last, node.settings)
     decided = Segment(first, last, finalized=not state.isInProgress, digest=digest)
@@ -160,11 +159,11 @@ async def _accept(node: JournalNode, request: hp.AcceptRecoveryRequestProto) -> 
 
 
 async def _journaled_edits(node: JournalNode, request: hp.GetJournaledEditsRequestProto) -> Message:
-    """Return the newest edits from memory: all of the open segment's writer, as Hadoop's node does.
+    """Return the newest edits from memory, also above the committed txid, as Hadoop's node does.
 
-    Java's reader counts how many a majority has.  If this node stopped at the committed txid, which
-    a Java writer sends with its next batch only, the newest edit of an idle cluster would stay
-    hidden.  A node that lags refuses, for an empty answer is a vote.
+    Java's reader itself finds the edits that a majority has.  A Java writer sends the committed
+    txid only with its next batch: if this node stopped there, an idle cluster's newest edit would
+    not be read.  A node that lacks ``sinceTxId`` refuses, as an empty answer counts as a vote.
 
     See docs/reference/journal-node.md#java-writers-and-readers.
     """
@@ -173,13 +172,13 @@ async def _journaled_edits(node: JournalNode, request: hp.GetJournaledEditsReque
 
 
 async def _refuse_unfenced(_node: JournalNode, _request: Message) -> Message:
-    """Refuse the upgrade family: Hadoop's calls do not say which writer asks."""
+    """Refuse Hadoop's upgrade calls, as they lack the writer's epoch."""
     why = "a call that changes a journal must name its writer's epoch; use nnha"
     raise RemoteFault(UNSUPPORTED_OPERATION, why)
 
 
 def _http_url(node: JournalNode) -> str:
-    # Java takes scheme and port of it, and the host from its own configuration.
+    # Java uses the scheme and port of this URL, and the host of its own configuration.
     host = node.settings.http_host
     shown = f"[{host}]" if ":" in host else host
     return f"{'https' if node.settings.https else 'http'}://{shown}:{node.http_port}"
@@ -233,11 +232,11 @@ _INTER_CALLS: Final[Mapping[str, Row]] = {
 
 
 def build_hadoop_server(node: JournalNode, access: AccessControl | None = None) -> RpcServer:
-    """Make a Hadoop RPC server for a node, not yet listening.
+    """Make a Hadoop RPC server for a node, which does not listen yet.
 
-    Our own calls are served there too.  Their batches come as single calls.  They reach the journal
-    in the order in which they were sent, for a connection's calls are begun in that order and a
-    batch is in its owner's inbox before anything is awaited.
+    It serves nnha's own calls, too, with a call for each batch.  The batches of a connection keep
+    their order: its calls are begun in that order, and each puts its batch into the owner's inbox
+    before its first await.
     """
     service = JournalService(node)
     own = _methods(node, CALLS, own_fault)
@@ -247,7 +246,7 @@ def build_hadoop_server(node: JournalNode, access: AccessControl | None = None) 
 
 
 def hadoop_protocols(node: JournalNode) -> tuple[RpcProtocol, ...]:
-    """Return all protocols that a JournalNode of Hadoop's serves."""
+    """Return the protocols that Hadoop's JournalNode serves."""
     return (
         RpcProtocol(codec.QJOURNAL_PROTOCOL, _methods(node, _QJOURNAL_CALLS, java_fault)),
         RpcProtocol(codec.INTER_QJOURNAL_PROTOCOL, _methods(node, _INTER_CALLS, java_fault)),
@@ -255,7 +254,7 @@ def hadoop_protocols(node: JournalNode) -> tuple[RpcProtocol, ...]:
 
 
 def _limits(settings: NodeSettings) -> RpcLimits:
-    """Few peers, each with few calls: a NameNode has one connection and one batch under way."""
+    """Return limits for few clients: a NameNode has one connection, and sends one batch at once."""
     return RpcLimits(
         max_frame_bytes=settings.max_message_bytes,
         max_connections=64,

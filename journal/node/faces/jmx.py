@@ -1,4 +1,4 @@
-"""``/jmx``: what Hadoop's JournalNode shows, under its names, for tools that read it.
+"""Serves ``/jmx`` with the attributes of Hadoop's JournalNode, for the tools that read them.
 
 See docs/reference/journal-node.md#jmx.
 """
@@ -27,13 +27,13 @@ _COUNTERS: Final = {
     "RpcEmptyResponses": metrics.EMPTY_ANSWERS,
     "RpcRequestCacheMissAmountNumMisses": metrics.CACHE_MISSES,
 }
-"""Hadoop's attribute and the counter of ours that it shows."""
+"""The counter of nnha from which each attribute of Hadoop is taken."""
 
 Bean = Mapping[str, object]
 
 
 class JmxPage:
-    """GET /jmx[?qry=pattern]; ``host_and_port`` is what the node's RPC listens on."""
+    """Serves GET /jmx[?qry=pattern]; ``host_and_port`` returns the address of the node's RPC."""
 
     def __init__(
         self, node: JournalNode, host_and_port: Callable[[], str], started_millis: int
@@ -82,7 +82,7 @@ class JmxPage:
 
 
 def _by_journal(counter: Counter) -> Mapping[str, int]:
-    # The library's get_sample_value would collect every metric of the process for one number.
+    # prometheus_client's get_sample_value would collect all metrics of the process for each value.
     return {
         sample.labels["journal"]: int(sample.value)
         for metric in counter.collect()

@@ -1,4 +1,4 @@
-"""A lane's bytes <-> the journal's words; the node's edge.  What gRPC checks is checked here."""
+"""Decodes the messages of a write lane, with the same checks as gRPC's, and encodes answers."""
 
 from hmac import compare_digest
 from typing import Final
@@ -17,7 +17,7 @@ _MAX_NAMESPACE_ID: Final = 2**32
 
 
 class LaneFace:
-    """What one lane may do: write to one journal, for one file system."""
+    """Serves the messages of one lane, which writes to one journal of one file system."""
 
     def __init__(
         self, owner: JournalOwner, namespace_id: int | None, *, max_message_bytes: int
@@ -27,7 +27,7 @@ class LaneFace:
         self._max_message_bytes = max_message_bytes
 
     def answered(self, head: bytes, records: bytes) -> bytes:
-        """Have a whole message carried out, which may block; the answer's bytes."""
+        """Carry out a message in the calling thread, which may block, and return the answer."""
         _, serial, epoch, committed, lease, segment, first, count = HEADER.unpack(head)
         try:
             if not 0 < epoch <= MAX_TXID or serial < 0 or lease < 0:
@@ -56,10 +56,10 @@ class LaneFace:
 
 
 def face_of(node: JournalNode, offer: Offer, hello: Hello) -> LaneFace:
-    """Return the journal's face for the sender of this hello.
+    """Return the LaneFace of the journal that a hello names.
 
     Raises:
-        NoLane: it means another process than this one.
+        NoLane: its key is not from this process, or its namespace id is not valid.
         NotFormatted: this node has no such journal.
     """
     if not compare_digest(hello.key, offer.key):
@@ -72,9 +72,9 @@ def face_of(node: JournalNode, offer: Offer, hello: Hello) -> LaneFace:
 
 
 def most_bytes(node: JournalNode) -> int:
-    """Return the length of the longest message that is read at all, without its length field.
+    """Return the length in bytes of the longest message that is read, without its length field.
 
-    A batch that is a little too large is refused by kind, as over gRPC.
+    A batch slightly above the limit is read, and then refused with BadRequest as over gRPC.
     """
     return node.settings.max_frame_bytes + lane.LEAST_LENGTH
 

@@ -1,4 +1,4 @@
-"""Serve a segment's bytes over HTTP (docs/reference/journal-node.md#segment-transfer)."""
+"""Serves the bytes of segments over HTTP (docs/reference/journal-node.md#segment-transfer)."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -22,16 +22,16 @@ from journal.storage.segment_file import SegmentCheck, sound_part
 log = structlog.get_logger()
 
 DIGEST_HEADER: Final = "X-Journal-Digest"
-"""The SHA-256 of the framed edits that the answer holds, in hex, where the node knows it."""
+"""The SHA-256 of the framed edits in the answer, in hex, if the node knows it."""
 DAMAGE_HEADER: Final = "X-Journal-Damaged"
-"""Why this copy is damaged; the answer is only what stands before the damage."""
+"""Why this copy is damaged; the answer has only the edits before the damage."""
 _MAX_REASON_CHARS: Final = 300
 _CHUNK_BYTES: Final = 1 << 20
 _OPEN_ATTEMPTS: Final = 3
 
 
 class SegmentServer:
-    """GET /getJournal, with Hadoop's parameters and answers."""
+    """Serves GET /getJournal with Hadoop's parameters and answers (GetJournalEditServlet)."""
 
     def __init__(
         self, find: Callable[[str], JournalOwner | None], bytes_per_second: int = 0
@@ -71,7 +71,7 @@ class SegmentServer:
 
 
 def _check_storage_info(state: JournalState, claimed: str | None) -> None:
-    """Refuse a reader that is not of the same namespace and cluster."""
+    """Raise HTTPForbidden if the request is for another namespace or cluster."""
     if state.namespace is None:
         return
     if claimed is None:
@@ -93,7 +93,7 @@ def _find_segment(state: JournalState, first: TxId) -> Segment | None:
 async def _open_segment(
     owner: JournalOwner, first: TxId, *, in_progress_ok: bool
 ) -> tuple[Segment, BinaryIO, int]:
-    """Open a segment's file.  It may be finalized between our look and the opening: look again."""
+    """Open a segment's file; try again if it was finalized, and so renamed, just before."""
     for _ in range(_OPEN_ATTEMPTS):
         segment = _find_segment(owner.state, first)
         if segment is None or not (segment.finalized or in_progress_ok):
@@ -104,7 +104,7 @@ async def _open_segment(
             continue
         except (StorageFailed, OSError) as failure:
             if _find_segment(owner.state, first) != segment:
-                continue  # purged, or closed, between our look and the opening
+                continue  # it was purged or finalized before it could be opened
             raise web.HTTPInternalServerError(text=str(failure)) from failure
         return segment, file, end
     raise web.HTTPInternalServerError(text=f"the file of segment {first} is gone")
@@ -113,7 +113,7 @@ async def _open_segment(
 def _damage_answer(damage: Damage) -> web.HTTPServiceUnavailable:
     """Build the answer for a damaged copy.
 
-    Not 404: the segment exists, and a peer's bytes may take the place of ours at any time.
+    It is not 404: the segment exists, and a sync may replace this copy by a peer's at any time.
     """
     return web.HTTPServiceUnavailable(
         reason="Damaged",
@@ -131,7 +131,7 @@ def _as_header(why: str) -> str:
 async def _send_remains(
     request: web.Request, owner: JournalOwner, damage: Damage
 ) -> web.StreamResponse:
-    """Send the sound edits before the damage, for a rescue that asks for just that."""
+    """Send the edits before the damage, which a rescue requests with damagedOk=true."""
     try:
         path = owner.disk.path_of(damage.segment)
         end = await asyncio.to_thread(sound_part, RealFiles(), path, damage.segment)
@@ -174,10 +174,10 @@ async def _stream(
     owner: JournalOwner,
     throttle: Throttle,
 ) -> web.StreamResponse:
-    """Send the bytes up to ``end``: never padding, never a byte that is not durable yet.
+    """Send the bytes up to ``end``, without padding or bytes that are not durable yet.
 
-    A closed segment is checked on its way out.  Where it is damaged the answer ends short,
-    which its reader cannot take for the whole, and the segment is taken out of service.
+    A closed segment is checked while it is sent.  At damage the answer ends before its announced
+    length, so that the reader does not use it, and the segment is reported as damaged.
     """
     name, journal_id = segment.name(), owner.journal_id
     check = check_of(owner.state, segment)
@@ -213,23 +213,23 @@ async def _stream(
 
 
 def check_of(state: JournalState, segment: Segment) -> SegmentCheck | None:
-    """Return how a segment that is sent is checked; None while it grows, or has no known digest.
+    """Return the check of a segment that is sent; None if it is open or its digest is unknown.
 
-    Bad schedule: one node alone has a segment's last edits, and a bit of them rots.  A recovery
-    chooses that copy for ever, and no other node can fetch it, unless the node learns of it here.
+    Bad schedule: only one node has a segment's last edits, and a bit of them rots.  Each recovery
+    chooses that copy, and no other node can fetch it, unless this node notices the damage here.
     """
     closed = segment.finalized or state.open is None or state.open.first != segment.first
     return SegmentCheck(segment) if closed and segment.digest else None
 
 
 async def report_served(owner: JournalOwner, segment: Segment, why: str) -> None:
-    """Take a segment that was sent and is damaged out of service, if it is still that one."""
+    """Report a segment as damaged, if this node still has that copy of it."""
     if segment.finalized or owner.state.find(segment.first) == segment:
         await report(owner, segment, why)
 
 
 def _sound(check: SegmentCheck | None, chunk: bytes, left: int) -> bytes:
-    """Return what may be sent of a file's next bytes; what is not known to be sound waits."""
+    """Return the checked bytes, which may be sent; raise ValueError if the file is damaged."""
     if left and not chunk:
         raise ValueError(f"{left} bytes are missing at its end")
     if check is None:
