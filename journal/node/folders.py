@@ -1,4 +1,4 @@
-"""The folders that a JournalNode keeps its journals in."""
+"""Prepares and lists the folders of a JournalNode's journals."""
 
 from pathlib import Path
 
@@ -12,10 +12,10 @@ log = structlog.get_logger()
 
 
 def prepare_folder(folder: Path, mode: int) -> None:
-    """Create a folder if need be and see that it can be written to.
+    """Create a folder, durably, if it does not exist, and check that it can be written to.
 
     Raises:
-        StorageFailed: what was tried, what was found, what to do.
+        StorageFailed: the folder cannot be used; the message says what to do.
     """
     key = "dfs.journalnode.edits.dir"
     if not folder.is_absolute():
@@ -39,7 +39,7 @@ def prepare_folder(folder: Path, mode: int) -> None:
 
 
 def journal_folders(folder: Path) -> list[Path]:
-    """Return the folders of journals in a folder; log what stands there under no good name."""
+    """Return the folders of journals in ``folder``; log and skip those with an invalid name."""
     found = []
     for entry in sorted(folder.iterdir()):
         if not any((entry / name).is_dir() for name in JOURNAL_FOLDERS):

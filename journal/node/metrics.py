@@ -1,4 +1,4 @@
-"""What a JournalNode counts; every series is labelled with its journal."""
+"""The metrics of a JournalNode; those of a journal have its label."""
 
 import threading
 import time
@@ -22,7 +22,7 @@ _LABELS = ("journal",)
 
 
 class _Folding:
-    """Collected before the counters, which then have what was set aside."""
+    """Is collected before the counters, and brings them up to date."""
 
     def describe(self) -> Iterable[Metric]:
         return ()
@@ -110,8 +110,8 @@ CACHE_BYTES = Gauge("nnha_jn_edits_cache_bytes", "Edits kept in memory", _LABELS
 class WriteCounters:
     """The counters of one journal's writes.
 
-    What a sync wrote is set aside, and counted a thousand at a time, or when somebody asks: five
-    counters of the library cost as much as the judgement of a batch.
+    The numbers of each sync are stored, and counted after 1000 syncs or when the metrics are read:
+    five counters of prometheus_client cost as much as the decision about a batch.
     """
 
     def __init__(self, journal_id: JournalId) -> None:
@@ -135,7 +135,7 @@ class WriteCounters:
             self.fold()
 
     def fold(self) -> None:
-        """Count what was set aside; from any thread."""
+        """Count the stored syncs; may be called from any thread."""
         with self._lock:
             groups = batches = edits = size = 0
             while self._aside:
@@ -150,7 +150,7 @@ class WriteCounters:
             self._bytes.inc(size)
 
     def recent_syncs(self) -> Mapping[str, int]:
-        """Return how long the last syncs took, for /jmx."""
+        """Return the latencies of the last syncs, for /jmx."""
         self.fold()
         with self._lock:
             return self._recent.attributes(time.monotonic())
@@ -161,25 +161,25 @@ _COUNTED: Final["weakref.WeakSet[WriteCounters]"] = weakref.WeakSet()
 
 
 def fold() -> None:
-    """Bring the counters of all journals up to date, before they are read."""
+    """Count the stored syncs of all journals, before the metrics are read."""
     for counts in list(_COUNTED):
         counts.fold()
 
 
 class Watched(Protocol):
-    """A journal that can be looked at."""
+    """A journal whose gauges are read."""
 
     @property
     def state(self) -> JournalState:
-        """What is durable here."""
+        """The journal's durable state."""
 
     @property
     def failed_because(self) -> str | None:
-        """Why the journal has stopped, or None."""
+        """The reason why the journal has stopped, or None."""
 
 
 def watch(journal_id: JournalId, journal: Watched) -> None:
-    """Read the journal's gauges when they are collected; it may end without unregistering."""
+    """Read the journal's gauges when they are collected; 0 once the journal was deleted."""
     alive = weakref.ref(journal)
 
     def read(of: Callable[[Watched], float]) -> Callable[[], float]:
@@ -191,14 +191,14 @@ def watch(journal_id: JournalId, journal: Watched) -> None:
 
     for gauge, of in _GAUGES:
         gauge.labels(journal_id).set_function(read(of))
-    # An alert on an increase sees the first one only if the counter has been there before, at 0.
+    # An alert on an increase sees the first one only if the series existed before, at 0.
     for counter in (CORRUPT, SYNC_FAILURES, SYNC_SEGMENTS, SCRUBBED):
         counter.labels(journal_id)
     FORKED.labels(journal_id)
 
 
 class Sized(Protocol):
-    """A cache that knows its size."""
+    """A cache with its size in bytes."""
 
     size_bytes: int
 

@@ -1,4 +1,4 @@
-"""The journals of one JournalNode: find them, load them, make new ones, finish recoveries."""
+"""The journals of one JournalNode: loads, formats and finds them, and completes recoveries."""
 
 import asyncio
 import shutil
@@ -38,7 +38,7 @@ DISK_SAMPLE_SECONDS: Final = 5.0
 
 
 class _Open:
-    """One journal with its lock and its folder."""
+    """An open journal with its storage lock, its folder and its background tasks."""
 
     def __init__(self, owner: JournalOwner, lock: StorageLock, root: Path) -> None:
         self.owner = owner
@@ -52,14 +52,14 @@ class _Open:
 
     @property
     def waits_for(self) -> str | None:
-        """What a learner's vote waits for; None for a voter."""
+        """What a learner lacks for its vote; None for a voter."""
         if not self.owner.state.learner:
             return None
         return "a writer's word" if self.sync is None else self.sync.admission.waits_for
 
 
 class JournalNode:
-    """All journals of a node.  Only ``format`` creates one; reading an unknown name does not."""
+    """All journals of a node; only ``format`` creates one, a read of an unknown name does not."""
 
     def __init__(self, settings: NodeSettings) -> None:
         self.settings = settings
@@ -73,11 +73,11 @@ class JournalNode:
         self._own: Own | None = None
 
     async def load(self) -> None:
-        """Open every journal that lies in the node's folders.
+        """Open all journals in the node's folders.
 
         Raises:
-            StorageFailed: a folder cannot be used, or a journal in it is corrupt or locked; then
-                none is left open.
+            StorageFailed: a folder cannot be used, or a journal in it is corrupt or locked; all
+                journals are closed again then.
         """
         try:
             await self._load()
@@ -98,12 +98,12 @@ class JournalNode:
         self._sampler = asyncio.create_task(self._sample_disks(), name="disk space")
 
     async def stop(self) -> None:
-        """Finish what is under way and close every journal."""
+        """Cancel downloads and background tasks, finish the current requests, close the files."""
         if self._sampler is not None:
             self._sampler.cancel()
         upkeep = [task for opened in self._journals.values() for task in opened.upkeep]
         for task in (*self._tasks, *upkeep):
-            task.cancel()  # downloads; whatever has an effect runs in its owner
+            task.cancel()  # only downloads end: the owner carries out each request completely
         waiting = [*self._tasks, *upkeep, *([self._sampler] if self._sampler is not None else [])]
         await asyncio.gather(*waiting, return_exceptions=True)
         for opened in self._journals.values():
@@ -112,7 +112,7 @@ class JournalNode:
         self._journals.clear()
 
     def begin_upkeep(self, own: Own) -> None:
-        """Begin to sync each journal with its peers; ``own`` distinguishes this node from them."""
+        """Start to scrub and sync all journals; ``own`` distinguishes this node from its peers."""
         self._own = own
         for opened in self._journals.values():
             self._begin_upkeep(opened)
@@ -129,12 +129,12 @@ class JournalNode:
         opened.upkeep.append(asyncio.create_task(syncing, name=f"sync {opened.owner.journal_id}"))
 
     def find(self, journal_id: str) -> JournalOwner | None:
-        """Return the journal of that name, or None if this node does not have it."""
+        """Return the owner of a journal, or None if this node does not have the journal."""
         opened = self._journals.get(journal_id)
         return None if opened is None else opened.owner
 
     def owner_of(self, journal_id: str) -> JournalOwner:
-        """Return the journal of that name; raises NotFormatted if this node does not have it."""
+        """Return the owner of a journal; raises NotFormatted if this node does not have it."""
         owner = self.find(journal_id)
         if owner is None:
             raise NotFormatted(
@@ -144,20 +144,20 @@ class JournalNode:
         return owner
 
     def owners(self) -> Sequence[JournalOwner]:
-        """Return every journal of this node, sorted by name."""
+        """Return the owners of all journals, sorted by name."""
         return [opened.owner for _, opened in sorted(self._journals.items())]
 
     def disk_warning(self, journal_id: JournalId) -> str | None:
-        """Return the warning while little room is left on a journal's disk, or None."""
+        """Return the warning of low space on a journal's disk, or None."""
         return self._journals[journal_id].disk_warning
 
     def disk_bytes(self, journal_id: JournalId) -> tuple[int, int]:
-        """Free and total bytes where a journal lies, as of a few seconds ago."""
+        """Return free and total bytes of a journal's disk, sampled each ``DISK_SAMPLE_SECONDS``."""
         opened = self._journals[journal_id]
         return opened.free_bytes, opened.total_bytes
 
     async def format(self, journal_id: str, nameservice_id: str, request: Format) -> None:
-        """Format a journal, creating its folder where there is none.  Never left half done."""
+        """Format a journal, and create its folder; completed even if the caller is cancelled."""
         bad = why_bad_journal_id(journal_id)
         if bad is not None:
             raise BadRequest(bad)
@@ -166,15 +166,15 @@ class JournalNode:
     async def accept(
         self, owner: JournalOwner, request: AcceptRecovery, urls: Sequence[str]
     ) -> None:
-        """Accept a recovery; the download happens while other requests are served."""
+        """Accept a recovery; during the download from ``urls`` other requests are served."""
         await self._to_the_end(self._accept(owner, request, urls))
 
     async def catch_up(self, owner: JournalOwner, request: CatchUp, urls: Sequence[str]) -> TxId:
-        """Fetch what is missing of the open segment while others are served; what comes next."""
+        """Download the missing edits of the writer's open segment; return the next txid."""
         return await self._to_the_end(self._catch_up(owner, request, urls))
 
     def status(self) -> Mapping[str, object]:
-        """Return what /status shows of each journal."""
+        """Return the fields of each journal on the page /status."""
         return {name: _journal_status(opened) for name, opened in sorted(self._journals.items())}
 
     def why_unwell(self) -> str | None:
@@ -185,9 +185,9 @@ class JournalNode:
         return None
 
     def why_not_ready(self) -> str | None:
-        """Return the first reason why a node is not to be relied on yet, or None.
+        """Return the first reason why the node is not ready to be counted in a quorum, or None.
 
-        A journal that has not been formatted yet is none: that is done when all nodes are there.
+        A journal that is not formatted is no reason: it is formatted after all nodes have started.
         """
         unwell = self.why_unwell()
         if unwell is not None:
@@ -206,7 +206,7 @@ class JournalNode:
     async def _format(self, journal_id: JournalId, nameservice_id: str, request: Format) -> None:
         async with self._creating:
             if self.find(journal_id) is None:
-                step(JournalState(), request)  # refuses nonsense before a folder exists
+                step(JournalState(), request)  # raises for a bad request before a folder exists
                 self._ensure_wanted(journal_id)
                 root = self.settings.folder_of(nameservice_id) / journal_id
                 await self._prepare(root)
@@ -214,7 +214,7 @@ class JournalNode:
             await self._journals[journal_id].owner.ask(request)
 
     def _ensure_wanted(self, journal_id: JournalId) -> None:
-        """Raise BadRequest for a journal that the configuration does not know of."""
+        """Raise BadRequest if the configuration names other journals, or there are too many."""
         named, limit = self.settings.journal_ids, self.settings.max_journals
         if named and journal_id not in named:
             raise BadRequest(
@@ -285,7 +285,7 @@ class JournalNode:
 
     async def _fetch(self, owner: JournalOwner, wanted: Fetch, urls: Sequence[str]) -> int:
         await require_peers(owner.journal_id, urls, self.settings)
-        # Loaded here: only a node that lacks edits needs an HTTP client.
+        # Loaded here: only a node without the edits needs an HTTP client.
         await load_late("aiohttp")
         from journal.node.repair.segment_fetch import fetch_decided
 
@@ -293,7 +293,7 @@ class JournalNode:
 
     @contextmanager
     def _one_download(self, owner: JournalOwner, first: TxId) -> Iterator[None]:
-        """Allow one download per segment: the second would empty what the first is to adopt."""
+        """Allow one download per segment: a second would truncate the file of the first."""
         key = (owner.journal_id, first)
         if key in self._fetching:
             raise OutOfSync(f"segment {first} is being fetched already")
@@ -304,7 +304,7 @@ class JournalNode:
             self._fetching.discard(key)
 
     async def _to_the_end(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a sequence that must not stop in the middle when its caller goes away."""
+        """Run ``work`` in a task that goes on when the caller is cancelled."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -334,7 +334,7 @@ async def _sample(journal_id: JournalId, opened: _Open, warn_below: int) -> None
             "stops when it is full"
         )
     if (warning is None) != (opened.disk_warning is None):
-        # One line when it gets scarce and one when there is room again.
+        # One log line when space becomes low, and one when there is enough again.
         tell = log.info if warning is None else log.warning
         tell(
             "disk.enough_space" if warning is None else "disk.low",

@@ -1,4 +1,4 @@
-"""Which nodes keep the same journal: those in the configuration, but for this one.
+"""Finds the other nodes of a journal: those in the configuration without this one.
 
 See docs/reference/journal-node.md#background-sync.
 """
@@ -22,7 +22,7 @@ log = structlog.get_logger()
 Peer = tuple[str, int]
 
 RESOLVE_SECONDS: Final = 5.0
-"""For one name; background work may wait, and a stopping node waits for it."""
+"""Limit for each name; a node that stops waits for a lookup in the background."""
 _WILDCARDS: Final = frozenset({"0.0.0.0", "::", ""})
 
 
@@ -35,10 +35,11 @@ class Own:
     hadoop_port: int = 0
 
     def is_own(self, peer: Peer) -> bool:
-        """Return whether a configured address leads back to this node.
+        """Return whether a configured address is one of this node's.
 
-        The port must be ours: several nodes may run on one machine.  A wildcard in the list can
-        only mean the machine that reads it; with a wildcard of our own every local address does.
+        Its port must be this node's: several nodes may run on one machine.  A wildcard in the
+        configuration means this machine; if this node listens on all addresses, each local one is
+        its own.
         """
         host, port = peer
         if port not in {self.port, self.hadoop_port}:
@@ -51,12 +52,12 @@ class Own:
         return bool(theirs & addresses(self.host))
 
     def others(self, nodes: Sequence[Peer]) -> tuple[Peer, ...]:
-        """Return all but this node; looks names up, and may block for it."""
+        """Return the nodes without this one; it resolves names, which may block."""
         return tuple(peer for peer in nodes if not self.is_own(peer))
 
 
 def addresses(host: str) -> set[str]:
-    """Return what a name resolves to; nothing if it does not resolve, which may change."""
+    """Return the addresses of a host; none if its name does not resolve at the moment."""
     try:
         return {str(entry[4][0]) for entry in NAMES.addresses(host, 0, RESOLVE_SECONDS)}
     except Unresolved:
@@ -74,16 +75,16 @@ def _is_local(address: str) -> bool:
 
 
 def configured_peers(conf: Configuration) -> Mapping[str, tuple[Peer, ...]]:
-    """Return the nodes of every journal synced in the background; none where syncing is off."""
+    """Return the nodes of each journal that is synced in the background; none if sync is off."""
     return configured_nodes(conf) if conf.get(keys.SYNC) else {}
 
 
 def configured_nodes(conf: Configuration) -> Mapping[str, tuple[Peer, ...]]:
-    """Return the nodes of every journal that the configuration names.
+    """Return the nodes of each journal that the configuration names.
 
-    ``dfs.namenode.shared.edits.dir`` may stand alone, per nameservice, or per NameNode; what names
-    the same journal must agree.  A journal about which the configuration contradicts itself, or a
-    value that cannot be read, is not synced; the node serves it all the same.
+    ``dfs.namenode.shared.edits.dir`` may be set globally, per nameservice and per NameNode.  A
+    journal for which two values have different nodes is left out with an error in the log: it is
+    served, but not synced.  The same holds for a value that cannot be parsed.
     """
     found: dict[str, tuple[Peer, ...]] = {}
     contradicted: set[str] = set()
@@ -98,12 +99,12 @@ def configured_nodes(conf: Configuration) -> Mapping[str, tuple[Peer, ...]]:
 
 
 def named_journals(conf: Configuration) -> frozenset[str]:
-    """Return every journal that the configuration names, on whichever nodes it is."""
+    """Return the id of each journal that the configuration names, on any nodes."""
     return frozenset(uri.journal_id for uri in _uris(conf))
 
 
 def _uris(conf: Configuration) -> list[JournalUri]:
-    """Return every value that some NameNode would see, each once."""
+    """Return each value of the key that a NameNode reads, without duplicates."""
     scopes: list[tuple[str, str | None]] = []
     for nameservice in conf.get(NAMESERVICES) or ("",):
         scopes.append((nameservice, None))

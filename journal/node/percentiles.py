@@ -1,9 +1,9 @@
-"""How long the last syncs took: the windows that Hadoop's JournalNode shows at /jmx.
+"""Percentiles of the last syncs' latencies, in the windows of Hadoop's JournalNode at /jmx.
 
-Prometheus has the histogram, which can be added up over nodes; these are for tools that read
-Hadoop's attributes (Syncs60s99thPercentileLatencyMicros).
+They are for tools that read Hadoop's attributes (Syncs60s99thPercentileLatencyMicros); Prometheus
+has a histogram, which can be summed over nodes.
 
-Pure.
+No I/O.
 """
 
 from collections import deque
@@ -13,11 +13,11 @@ from typing import Final
 WINDOWS_SECONDS: Final = (60, 300, 3600)
 PERCENTILES: Final = (50, 75, 90, 95, 99)
 MOST_SAMPLES: Final = 20_000
-"""A busy node's last minutes; the longest window then covers these alone."""
+"""Limit of the samples; on a busy node the longest window covers only the last minutes."""
 
 
 class RecentSyncs:
-    """The durations of the last syncs; ``now`` is any clock that only goes forward."""
+    """The latencies of the last syncs; ``now`` is a monotonic time in seconds."""
 
     def __init__(self) -> None:
         self._samples: deque[tuple[float, float]] = deque(maxlen=MOST_SAMPLES)
@@ -27,7 +27,7 @@ class RecentSyncs:
         self._samples.append((now, seconds))
 
     def attributes(self, now: float) -> Mapping[str, int]:
-        """Hadoop's attributes as of now; a window without a sync has zeros, as there."""
+        """Return Hadoop's attributes at ``now``; as in Hadoop, zeros for a window without syncs."""
         found: dict[str, int] = {}
         for window in WINDOWS_SECONDS:
             inside = sorted(took for at, took in self._samples if now - at <= window)

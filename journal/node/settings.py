@@ -1,4 +1,4 @@
-"""The settings of a JournalNode at start; read once, checked once."""
+"""The settings of a JournalNode, which are read at its start."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,19 +16,19 @@ FRAME_ROOM_BYTES: Final = 1024 * 1024
 class NodeSettings:
     """Addresses, folders and limits of one node.
 
-    ``folders`` has the folder of each nameservice that has its own; ``folder`` is for the rest.
-    Ports may be 0, for any.  Without a ``hadoop_host`` no Hadoop RPC is served, and without a
-    ``lane_host`` no write lane is taken.
-    ``peers`` has the nodes of each journal that is to be synced in the background, this node
-    among them or not.  With a ``hadoop_port_of_peers`` they may be Hadoop's.  A learner may vote by
-    their word after ``claim_seconds`` at the earliest, and then looks each ``admission_seconds``.
-    ``edits_cache_bytes`` is for each journal; 0 keeps nothing.
-    A request over gRPC waits ``read_request_seconds`` for room, and has as long again to come.
-    ``nodes`` has the nodes of each journal, synced or not: segments come from nowhere else.
-    ``journal_ids`` are the journals that the configuration names, and no other is made; where it
-    names none, only a few are.
-    With ``https`` the port of ``http`` takes TLS and nothing else.
-    ``addresses_because`` says of ``rpc`` and ``http`` why they are these addresses.
+    ``folders`` has the folder of each nameservice that has its own; ``folder`` is for the others.
+    A port of 0 means any.  Without a ``hadoop_host`` no Hadoop RPC is served, and without a
+    ``lane_host`` no write lanes.
+    ``peers`` has the nodes of each journal that is synced in the background, with or without this
+    node.  With a ``hadoop_port_of_peers`` they may be Hadoop's JournalNodes.  A learner may get its
+    vote from them after ``claim_seconds`` at the earliest; it tries each ``admission_seconds``.
+    ``edits_cache_bytes`` is the size for each journal; 0 means no cache.
+    A request over gRPC waits ``read_request_seconds`` for room, and must come within as long again.
+    ``nodes`` has the nodes of each journal, synced or not: segments are fetched only from them.
+    ``journal_ids`` are the journals that the configuration names; no others can be formatted.  If
+    it names none, ``max_unnamed_journals`` can be.
+    With ``https`` the HTTP port takes only TLS.
+    ``addresses_because`` has the reasons for the addresses of ``rpc`` and ``http``, for the log.
     """
 
     folder: Path
@@ -75,13 +75,13 @@ class NodeSettings:
 
     @property
     def http_key(self) -> Key[HostPort]:
-        """The key of the pages' address."""
+        """The configuration key of the HTTP or HTTPS address."""
         return keys.HTTPS if self.https else keys.HTTP
 
     @property
     def max_frame_bytes(self) -> int:
-        """What gRPC lets through: a little more than a batch may have, so that one that is too
-        large is refused by the node, by kind, and not by an error that may mean a busy node."""
+        """The largest message for gRPC: above the limit of a batch, so that the node refuses a
+        batch that is too large with BadRequest; gRPC's error could also mean a busy node."""
         return self.max_message_bytes + FRAME_ROOM_BYTES
 
     def folder_of(self, nameservice_id: str) -> Path:
@@ -92,5 +92,5 @@ class NodeSettings:
         return self.folders.get(nameservice_id, self.folder)
 
     def all_folders(self) -> tuple[Path, ...]:
-        """Return every folder that may hold journals, each once."""
+        """Return the folders that may contain journals, without duplicates."""
         return tuple(dict.fromkeys((*self.folders.values(), self.folder)))
