@@ -1,7 +1,7 @@
-"""Whether a DataNode of Hadoop's still carries out what a former active has ordered.
+"""Finds out when a DataNode of Hadoop's has finished the deletions that a former active ordered.
 
-Its full report may list replicas that are about to be deleted (HDFS-16774), so that it confirms
-storages only if it was asked for after all of that is done.
+Until then its full report may list replicas that it is about to delete (HDFS-16774); so only a
+report that is requested afterwards confirms its storages.
 
 See docs/reference/datanodes.md#drained-datanodes.
 """
@@ -19,10 +19,10 @@ from namenode_sim.datanodes.model import DatanodeId, Drain, Node, is_hadoops
 
 ASK_AGAIN_SECONDS: Final = 2.0
 UNREADABLE_SECONDS: Final = 30.0
-"""After this time a page that could not be had is asked for again."""
+"""The time after which an unreadable page is requested again."""
 
 ASKED_AT_ONCE: Final = 50
-"""The NameNode has other work after a failover than to read a thousand pages."""
+"""Most pages that are read at once: after a failover the NameNode has other work, too."""
 
 _WAITING: Final = "SumOfActorCommandQueueLength"
 _HEARTBEATS: Final = "HeartbeatsNumOps"
@@ -31,10 +31,10 @@ _PENDING: Final = "PendingAsyncDeletions"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainRules:
-    """``check``: whether it is asked at all; Hadoop's NameNodes do not.
+    """``check``: whether pages are read at all; Hadoop's NameNodes read none.
 
-    ``quiet_seconds``: a DataNode whose page cannot be had counts as drained once it has deleted
-    nothing for this time but what this NameNode had ordered.
+    ``quiet_seconds``: a DataNode whose page is unreadable counts as drained once it has reported no
+    deletions for this time but those that this NameNode had ordered.
     """
 
     check: bool = True
@@ -42,7 +42,7 @@ class DrainRules:
 
 
 class Bean(Enum):
-    """What a page is asked about, in this order: commands become deletions."""
+    """What is read of a page, in this order: the DataNode turns commands into deletions."""
 
     COMMANDS = auto()
     DELETIONS = auto()
@@ -50,7 +50,7 @@ class Bean(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A DataNode whose page is to be read; the answer counts in this term and registration only."""
+    """A page to read; the answer is valid in this term and for this registration only."""
 
     of: DatanodeId
     bean: Bean
@@ -60,7 +60,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """How many commands wait or run, and how many heartbeats were sent before that was counted."""
+    """The number of commands that wait or run, and of heartbeats sent when they were counted."""
 
     waiting: int
     heartbeats: int
@@ -68,14 +68,14 @@ class Commands:
 
 @dataclass(frozen=True, slots=True)
 class Deletions:
-    """How many replicas are still to be deleted, or are being deleted."""
+    """The number of replicas whose deletion waits or is under way."""
 
     pending: int
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """The page could not be had, or says none of this."""
+    """The page was not served, or lacks these numbers."""
 
     why: str
 
@@ -84,19 +84,19 @@ Found = Commands | Deletions | Unreadable
 
 
 class Noted(Enum):
-    """What an answer has changed."""
+    """The effect of an answer."""
 
     VOID = auto()
-    """The DataNode registered anew or died, or the role changed: the answer is about the past."""
+    """The DataNode registered anew or died, or the role changed since the question."""
     NOT_YET = auto()
     COMMANDS_DONE = auto()
     DRAINED = auto()
     UNREADABLE = auto()
-    """For the first time under this claim."""
+    """For the first time in this term."""
 
 
 def awaits_drain(node: Node, rules: DrainRules) -> bool:
-    """Return whether a report that is asked for now could list replicas that are about to go."""
+    """Return whether a full report requested now could list replicas about to be deleted."""
     return rules.check and is_hadoops(node.software_version) and not node.drain.done
 
 
@@ -107,10 +107,9 @@ def undrained(cluster: Cluster, rules: DrainRules) -> int:
 
 
 def questions(cluster: Cluster, rules: DrainRules, now: float) -> list[Question]:
-    """Return the pages to read now, those first that have waited longest.
+    """Return the pages to read now, the longest due first.
 
-    Only pages of DataNodes that obey this NameNode: another one may still order deletions
-    elsewhere.
+    Only of DataNodes that obey this NameNode: others may still get deletions from a former active.
     """
     due = [
         node
@@ -122,7 +121,7 @@ def questions(cluster: Cluster, rules: DrainRules, now: float) -> list[Question]
 
 
 def question_to(cluster: Cluster, node: Node) -> Question:
-    """Return what a DataNode is to be asked next."""
+    """Return the next question to a DataNode."""
     bean = Bean.DELETIONS if node.drain.commands_done else Bean.COMMANDS
     return Question(node.id, bean, cluster.term, node.registrations)
 
@@ -154,10 +153,10 @@ def note(cluster: Cluster, question: Question, found: Found, now: float) -> Note
 
 
 def _all_done(drain: Drain, found: Commands) -> bool:
-    """Return whether no command ran when this was counted, which was after the DataNode obeyed us.
+    """Return whether no command waited or ran, at a time when the DataNode obeyed us already.
 
-    Hadoop counts anew at most each ten seconds, so that a page may be older than the claim. One
-    that shows more heartbeats than the first one is not.
+    Hadoop renews these numbers at most every ten seconds, so that the first page may be older than
+    our term.  A page with another number of heartbeats than the first one is newer.
     """
     if drain.first_heartbeats is None:
         drain.first_heartbeats = found.heartbeats
@@ -170,7 +169,7 @@ def _end(drain: Drain) -> None:
 
 
 def silent_long_enough(cluster: Cluster, rules: DrainRules, now: float) -> list[Node]:
-    """Have DataNodes count as drained whose pages cannot be had and which delete nothing more."""
+    """Mark DataNodes with unreadable pages as drained if they are quiet; return these."""
     found = [
         node
         for node in cluster.nodes.values()
@@ -185,12 +184,12 @@ def silent_long_enough(cluster: Cluster, rules: DrainRules, now: float) -> list[
 
 
 def note_orders(node: Node, block_ids: Iterable[int]) -> None:
-    """Note which replicas this NameNode has a DataNode delete."""
+    """Add the replicas whose deletion this NameNode orders from a DataNode."""
     node.drain.asked.update(block_ids)
 
 
 def note_deletions(node: Node, items: Iterable[tuple[int, ReplicaReport]], now: float) -> None:
-    """Note whether a DataNode reports deletions that this NameNode has not ordered."""
+    """Restart the quiet time if a DataNode reports deletions that this NameNode did not order."""
     drain = node.drain
     if drain.done:
         return
@@ -207,10 +206,10 @@ def note_deletions(node: Node, items: Iterable[tuple[int, ReplicaReport]], now: 
 
 
 def query_of(question: Question) -> str:
-    """Return the name of the bean that answers, as /jmx is asked for it.
+    """Return the name of the bean that answers, for the query of /jmx.
 
-    The deletions are those of the bean with the DataNode's uuid: the one without it counts anew
-    only now and then, as that of the commands does.
+    Deletions come from the bean with the DataNode's uuid, which is always up to date; Hadoop renews
+    the numbers of the bean without it, as those of the commands, only every ten seconds.
     """
     who = question.of
     match question.bean:
@@ -245,7 +244,7 @@ def _beans(page: bytes) -> Sequence[dict[str, Any]]:
 
 
 def _total(beans: Sequence[dict[str, Any]], name: str) -> int:
-    """Return the sum of all beans; a count that is below zero for an instant is not nothing."""
+    """Return the sum over all beans; Hadoop's counts can be below 0 for an instant."""
     counts = [bean[name] for bean in beans if name in bean]
     if not counts or not all(type(count) is int for count in counts):
         raise ValueError(f"no bean has the number {name}")

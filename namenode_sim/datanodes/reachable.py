@@ -1,4 +1,4 @@
-"""Which blocks lack replicas on DataNodes that are heard, before silent ones count as dead.
+"""Counts the blocks that would lack replicas if all silent DataNodes were dead already.
 
 See docs/reference/datanodes.md#what-operators-see.
 """
@@ -18,10 +18,10 @@ from namenode_sim.datanodes.redundancy_check import is_complete
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """How many complete blocks lack replicas.
+    """The numbers of complete blocks that lack replicas on responsive DataNodes.
 
-    ``missing``: no DataNode that is heard has a good replica. ``under_replicated``: too few have
-    one, and no copy is coming to another that is heard.
+    ``missing``: none of these has a good replica. ``under_replicated``: too few of them have one
+    or are about to receive a copy.
     """
 
     missing: int
@@ -31,8 +31,8 @@ class Lacking:
 def count_lacking(cluster: Cluster, pending: Pending, rules: LivenessRules, now: float) -> Lacking:
     """Count the blocks that lack replicas, as if silent DataNodes held none.
 
-    The queues of the redundancy have counted what lacks replicas anyway. Of the other blocks only
-    those on silent DataNodes are looked at, and those of which a copy was to come to one.
+    The redundancy queues hold the blocks that lack replicas already.  Of all others this function
+    looks only at those with a replica, or a copy under way, on a silent DataNode.
     """
     blocks = cluster.blocks
     missing = blocks.needed.size(Priority.MISSING)
@@ -63,7 +63,7 @@ def _is_heard(node: Node, rules: LivenessRules, now: float) -> bool:
 
 
 def _lacks(cluster: Cluster, pending: Pending, slot: Slot, heard: Mask) -> Lacking:
-    """Return by how much a block changes the counts of the queues."""
+    """Return what a block adds to the numbers that the queues give."""
     blocks = cluster.blocks
     block, urgency = blocks.map.block(slot), blocks.needed.priority(slot)
     if not is_complete(block) or urgency is Priority.MISSING:

@@ -1,4 +1,4 @@
-"""Block recovery: which DataNode leads it, what it is sent, what the map has after it.
+"""Block recovery: the choice of its primary DataNode, its order, and its effect on the map.
 
 See docs/reference/datanodes.md#block-recovery.
 """
@@ -15,7 +15,7 @@ from namenode_sim.datanodes.model import Node, NodeStorage, RecoveryOrder, Stora
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A storage that may have a replica; ``last_heard`` is that of its DataNode."""
+    """A storage that may have a replica; ``last_heard``: of its DataNode, in monotonic seconds."""
 
     storage: model.StorageNumber
     alive: bool
@@ -25,10 +25,10 @@ class Candidate:
 def choose_primary(
     candidates: Sequence[Candidate], tried: frozenset[model.StorageNumber]
 ) -> tuple[model.StorageNumber | None, frozenset[model.StorageNumber]]:
-    """Choose the storage whose DataNode leads; return also those tried by then, None if none lives.
+    """Return the storage whose DataNode leads, None if no DataNode is alive, and all tried so far.
 
-    It is the one heard of last among those not yet tried; once all have been tried, all may be
-    asked again (BlockUnderConstructionFeature.initializeBlockRecovery).
+    Of the storages not yet tried it is the one whose DataNode was heard of last; once all were
+    tried, all may be tried again (BlockUnderConstructionFeature.initializeBlockRecovery).
     """
     alive = [one for one in candidates if one.alive]
     left = [one for one in alive if one.storage not in tried]
@@ -41,12 +41,12 @@ def choose_primary(
 
 
 def participants(cluster: Cluster, slot: model.Slot) -> list[tuple[Node, NodeStorage]]:
-    """Return where replicas are that a recovery may need; of a copied block those of its source.
+    """Return the places of the replicas for a recovery; for a copied block, of its source.
 
-    Damaged ones take part where there are no others: they may have all that was ever written.
-    Finalized replicas with a newer stamp than the block's are what a recovery has left whose result
-    never came. They have all that was acknowledged; together with one that was cut already,
-    DataNodes would refuse the whole ones for their length, time and again.
+    Corrupt replicas take part only where there are no others: they may hold all written bytes.
+    Finalized replicas with a newer stamp than the block's come from a recovery whose result was
+    lost; then these alone take part.  They hold all acknowledged bytes.  Bad schedule: one replica
+    was cut by that recovery and takes part, too; DataNodes then refuse the longer ones each time.
     """
     state = cluster.blocks
     construction = state.map.construction(slot)
@@ -82,9 +82,9 @@ def _damaged_storages(state: BlockState, slot: model.Slot) -> list[model.Storage
 
 
 def begin(cluster: Cluster, block_id: int, stamp: int, cause: TxId, now: float) -> Node | None:
-    """Have a recovery led by a DataNode, which is returned; None if none can lead it now.
+    """Order a recovery; return its primary DataNode, or None if none is alive.
 
-    ``stamp`` is the one that the block is to have; ``cause`` is the edit that gave it out.
+    ``stamp``: the new generation stamp of the block; ``cause``: the edit that allocated it.
     """
     state = cluster.blocks
     slot = state.map.slot(block_id)
@@ -110,14 +110,14 @@ def _candidate(node: Node, storage: NodeStorage) -> Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What the map had of a block before a recovery: its stamp, and the replicas with a cell."""
+    """The stamp of a block before its recovery, and the storages with good replicas."""
 
     stamp: int
     held: tuple[model.StorageNumber, ...]
 
 
 def before(state: BlockState, slot: model.Slot) -> Before:
-    """Note what an edit that ends a recovery may make obsolete."""
+    """Return what ``take_recovered`` compares with after the edit that ends a recovery."""
     held = tuple(n for n in state.map.storages_of(slot) if state.map.is_good(slot, n))
     return Before(state.map.block(slot).stamp, held)
 
@@ -125,11 +125,11 @@ def before(state: BlockState, slot: model.Slot) -> Before:
 def take_recovered(
     cluster: Cluster, block_id: int, storages: Iterable[NodeStorage], was: Before
 ) -> None:
-    """Note where a block that was just completed is, and that what others have of it is corrupt.
+    """Add the replicas of a recovered block to the map, and mark all older ones as corrupt.
 
-    Of the replicas with the new stamp nothing is known yet but what the recovery's leader reports.
-    The block is complete though these were found damaged (PendingRecoveryBlocks): its file is
-    closed, and nothing else would ever complete it.
+    ``storages`` are those that the primary DataNode names: no other has reported the new stamp.
+    The block becomes complete even if these replicas are known as corrupt (PendingRecoveryBlocks):
+    its file is closed, and no later event would complete the block.
     """
     state = cluster.blocks
     slot = state.map.slot(block_id)
@@ -148,7 +148,7 @@ def take_recovered(
 
 
 def reopen(cluster: Cluster, block_id: int, storages: Iterable[NodeStorage]) -> None:
-    """Note that a recovered block is being written again, and where."""
+    """Put a recovered block under construction again, with these replicas."""
     state = cluster.blocks
     slot = state.map.slot(block_id)
     state.set_stage(slot, model.Stage.UNDER_CONSTRUCTION)

@@ -1,4 +1,4 @@
-"""Judges one block: whether it needs a copy, and which of its replicas are to go.
+"""Decides for one block whether it needs another replica, and which replicas to delete.
 
 See docs/reference/blocks.md#judging-redundancy.
 """
@@ -17,8 +17,8 @@ from namenode_sim.datanodes.placement import Place, is_in_service
 from namenode_sim.datanodes.reconstruction import Counts, count, priority
 
 GOOD_IN_SMALL_CLUSTER: Final = 2
-"""With this number of good replicas a corrupt one goes before its copy has come, if there is no
-room.
+"""With this number of good replicas a corrupt one is deleted before its copy has arrived, if no
+other DataNode has room for the copy.
 """
 
 
@@ -26,11 +26,11 @@ room.
 class RedundancyRules:
     """Hadoop's settings, with their defaults.
 
-    ``work_per_node``: blocks to copy in a round for each live DataNode. ``pending_seconds``: a copy
-    that takes longer is given up. ``excess_seconds``: an order to delete is repeated then.
-    ``late_seconds``: a DataNode that is silent for this time loses excess replicas first.
-    ``delete_corrupt_at_once``: corrupt replicas do not wait for unconfirmed storages.
-    ``maintained_least`` replicas are to be live while others are in maintenance.
+    ``work_per_node``: blocks to copy in a round for each live DataNode. ``pending_seconds``: after
+    this time a copy counts as failed. ``excess_seconds``: after this time an order to delete is
+    sent again. ``late_seconds``: a DataNode silent for longer loses excess replicas first.
+    ``delete_corrupt_at_once``: delete corrupt replicas though storages are still unconfirmed.
+    ``maintained_least``: replicas that must be live while others are in maintenance.
     """
 
     work_per_node: int = 2
@@ -43,9 +43,9 @@ class RedundancyRules:
 
 @dataclass(slots=True)
 class Surroundings:
-    """What blocks are judged by, apart from themselves.
+    """The cluster, the rules and the copies under way, by which blocks are judged.
 
-    ``many_racks``: DataNodes stand, or once stood, on more than one rack.
+    ``many_racks``: DataNodes are, or once were, on more than one rack.
     """
 
     cluster: Cluster
@@ -59,9 +59,9 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """A block's replicas, those on their way, and how urgent another one is.
+    """A block's replicas, the places of copies under way, and the priority of another copy.
 
-    ``required`` replicas are to be live; ``spread``: they stand on enough racks.
+    ``required``: replicas that must be live; ``spread``: the replicas are on enough racks.
     """
 
     counts: Counts
@@ -72,7 +72,7 @@ class Assessment:
 
 
 def check_redundancy(around: Surroundings, recheck: Recheck, now: float) -> None:
-    """Judge a block: move it to its queue, and order what is to be deleted."""
+    """Put a block into the queue of its priority, and order the deletion of surplus replicas."""
     blocks, slot = around.cluster.blocks, recheck.slot
     block = blocks.map.block(slot)
     if not is_complete(block):
@@ -94,17 +94,17 @@ def check_redundancy(around: Surroundings, recheck: Recheck, now: float) -> None
 
 
 def is_complete(block: BlockInfo) -> bool:
-    """Return whether a slot is that of a complete block with replicas of its own.
+    """Return whether a block is complete and replicated.
 
-    The ids of striped groups are below 0; a slot without a block has 0.
+    Striped block groups have ids below 0, and a slot without a block has 0: both give False.
     """
     return block.id > 0 and block.stage is Stage.COMPLETE
 
 
 def assess(around: Surroundings, slot: Slot) -> Assessment:
-    """Count a complete block's replicas; those that have come are no longer on their way.
+    """Return the replicas of a complete block and its copies under way, without changing either.
 
-    Nothing changes: a round must still find what was lost on its way, whoever has looked before.
+    A copy that failed must stay in ``pending`` until the redundancy round finds it there.
     """
     blocks = around.cluster.blocks
     counts, block = count(around.cluster, slot), blocks.map.block(slot)
@@ -129,20 +129,20 @@ def _still_comes(cluster: Cluster, slot: Slot, place: Place) -> bool:
 
 
 def _racks(cluster: Cluster, counts: Counts) -> int:
-    """Count the racks of what is to stay; a DataNode in maintenance comes back to its rack."""
+    """Count the racks of the replicas that stay; DataNodes in maintenance keep their rack."""
     staying = (*counts.live, *counts.maintained, *counts.away)
     return len({cluster.place(number)[0].rack for number in staying})
 
 
 def _doubtful(cluster: Cluster, counts: Counts) -> frozenset[StorageNumber]:
-    """Storages whose replicas may be gone: unconfirmed ones, and those of dead DataNodes."""
+    """Return the storages whose replicas may be gone: unconfirmed, or of dead DataNodes."""
     held = (*counts.live, *counts.excess, *counts.corrupt)
     dead = (number for number in held if not cluster.place(number)[0].alive)
     return counts.unconfirmed.union(dead)
 
 
 def _delete_excess(around: Surroundings, recheck: Recheck, counts: Counts, now: float) -> None:
-    """Delete what is too much where that is certain; what is certain must be enough alone."""
+    """Order the deletion of excess replicas, counting those on confirmed live storages alone."""
     blocks, slot = around.cluster.blocks, recheck.slot
     doubtful = _doubtful(around.cluster, counts)
     certain = [number for number in counts.live if number not in doubtful]
@@ -170,7 +170,7 @@ def _candidate(around: Surroundings, number: StorageNumber, now: float) -> Candi
 
 
 def _delete_corrupt(around: Surroundings, slot: Slot, counts: Counts, now: float) -> None:
-    """Delete corrupt replicas that are not needed any more; the last good one never goes."""
+    """Order the deletion of corrupt replicas that are no longer needed; keep the last good one."""
     blocks = around.cluster.blocks
     kept = [number for number in counts.corrupt if not blocks.map.is_pending_deletion(slot, number)]
     if not kept:
@@ -189,7 +189,7 @@ def _delete_corrupt(around: Surroundings, slot: Slot, counts: Counts, now: float
 def _is_superfluous(
     blocks: BlockState, slot: Slot, number: StorageNumber, live: int, corrupt: int
 ) -> bool:
-    """Return whether a corrupt replica may go: there are enough others, or it left a pipeline."""
+    """Return whether a corrupt replica is surplus: others suffice, or a pipeline dropped it."""
     block = blocks.map.block(slot)
     if live >= block.expected:
         return True
@@ -204,14 +204,14 @@ def _is_superfluous(
 
 
 def _makes_room(around: Surroundings, slot: Slot, counts: Counts) -> bool:
-    """Return whether a corrupt replica must go before its copy can come, and enough good ones stay.
+    """Return whether only the deletion of a corrupt replica makes room for a good copy.
 
-    Every DataNode in service holds a replica of the block, and none is about to lose it.
+    True where each DataNode in service keeps a replica of the block, and enough good ones stay.
     """
     cluster, blocks = around.cluster, around.cluster.blocks
     enough = max(1, min(GOOD_IN_SMALL_CLUSTER, blocks.map.block(slot).expected - 1))
     if len(counts.corrupt) > 1:
-        enough = 1  # another corrupt one stays to be searched, should the good one be bad as well
+        enough = 1  # another corrupt replica stays, in case the good one turns out corrupt
     if len(counts.live) < enough or _doubtful(cluster, counts):
         return False
     counted = (*counts.live, *counts.corrupt)
