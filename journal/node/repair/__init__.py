@@ -1,1 +1,1 @@
-"""How a node gets back what it lacks: sync, fetched segments, scrubbing, and its vote."""
+"""Repairs a JournalNode: background sync, downloads, the scrubber, and a learner's admission."""

@@ -1,4 +1,4 @@
-"""Gets this node's vote back by the voters' answers, if its writer (Java's) admits no learners.
+"""Gets a learner's vote back by the voters' answers, if its writer (Java's) admits no learners.
 
 See docs/reference/quorum-journal.md#a-vote-without-the-writers-word.
 """
@@ -23,17 +23,17 @@ log = structlog.get_logger()
 FIRST_EDIT: Final = TxId(1)
 
 AskEach = Callable[[Callable[[Peer], Awaitable[voters.Voter]]], Awaitable[Sequence[voters.Voter]]]
-"""Asks every other node, and has the answers of those that gave one."""
+"""Asks all other nodes, and returns the answers of those that did not fail."""
 
 
 class Admission:
-    """One journal's way back to its vote, step by step; ``attempt`` is called again and again.
+    """Gets the vote of one journal back; each call of ``attempt`` takes the steps that it can.
 
-    1. A writer has begun a segment since this learner came: its recovery is over.
-    2. A mark: how far the edits of a majority of voters reach, all of which promised that writer.
-    3. Time: a claim of an older or a newer writer that counted this node has been given up.
-    4. The voters have finalized everything up to the mark, and this node holds it.
-    5. Asked once more, a majority of them has still promised that writer and no newer one.
+    1. A writer has begun a segment since this node became a learner: its recovery is complete.
+    2. Take the baseline: the highest edit of a majority of voters that have promised that writer.
+    3. Wait until no other writer's takeover that counted this node's old promise can still run.
+    4. The voters have finalized all edits up to the baseline, and this node has them.
+    5. A majority of the voters, asked again, has promised no newer writer.
     """
 
     def __init__(
@@ -51,17 +51,17 @@ class Admission:
 
     @property
     def under_way(self) -> bool:
-        """Whether it is worth while to look again soon."""
+        """Whether the next attempt should be soon: a writer has begun a segment."""
         state = self._owner.state
         return state.learner and state.start_heard != NO_EPOCH
 
     @property
     def waits_for(self) -> str | None:
-        """What is missing for the vote, as of the last attempt; None for a voter."""
+        """Why the last attempt did not get the vote; None for a voter."""
         return (self._told or "the first look at the voters") if self._owner.state.learner else None
 
     async def attempt(self, ask_each: AskEach) -> None:
-        """Take the next step if it can be taken; say so, or once why it cannot."""
+        """Take the steps that can be taken; log the reason if one cannot, once for each reason."""
         state = self._owner.state
         if not state.learner or state.namespace is None:
             self._incarnation = ""
@@ -104,7 +104,7 @@ class Admission:
             held = self._owner.state.find(wanted.first)
             if wanted.digest and held is not None and not held.digest:
                 await self._owner.ask(LearnDigest(wanted.first))
-        # Only now: a voter that promised a newer writer before this moment reports it.
+        # Ask for the promises last: a newer writer's promise since the look must be noticed.
         told = await ask_each(self._promise)
         voters.require_majority(((v.identity, v.promised) for v in told), epoch, self._nodes)
         await self._owner.ask(request)
@@ -119,11 +119,11 @@ class Admission:
         )
 
     def _claims_may_be_under_way(self) -> bool:
-        """Return whether a writer that had this node's promise may yet get another, and a majority.
+        """Return whether a takeover that counts the promise this node has lost may still run.
 
-        Bad schedule: this node promises a writer and forgets it; the older writer goes on with it;
-        then the new one's request reaches a third node, and it goes on without what the older one
-        had acknowledged in between.  Our own writers ask again; Java's does not.
+        Bad schedule: this node promises a new writer and loses its disk.  It gets its vote back,
+        and the older writer commits edits with it.  Then the new writer's NewEpoch reaches a third
+        node: it has a majority, and goes on without those edits.  A Java writer does not ask again.
         """
         return asyncio.get_running_loop().time() - self._since < self._wait_seconds
 

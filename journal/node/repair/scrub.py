@@ -1,4 +1,4 @@
-"""Read finalized files again, slowly, and compare them with what was recorded.
+"""Reads finalized segments again in the background, and compares them with their digests.
 
 See docs/reference/journal-node.md#background-sync.
 """
@@ -23,11 +23,11 @@ log = structlog.get_logger()
 
 _CHUNK_BYTES: Final = 1 << 18
 _NO_MEANS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-"""What the process lacks at the moment says nothing about a file."""
+"""Errors for which the process is the reason, not the file: no descriptors, no memory."""
 
 
 async def scrub_forever(owner: JournalOwner, settings: NodeSettings) -> None:
-    """Read everything once in each interval, until the task is cancelled or the journal fails."""
+    """Scrub the journal in each interval, until the task is cancelled or the journal has failed."""
     while owner.failed_because is None:
         await asyncio.sleep(settings.scrub_interval_seconds)
         try:
@@ -35,21 +35,21 @@ async def scrub_forever(owner: JournalOwner, settings: NodeSettings) -> None:
         except JournalError as failure:
             log.warning("scrub.round_failed", journal=owner.journal_id, because=str(failure))
         except Exception:
-            # As with the sync: a bug in one round must not end the scrubbing for good.
+            # As in JournalSync.run: a bug in one round must not end the scrubbing for good.
             log.exception("scrub.unexpected", journal=owner.journal_id)
 
 
 async def scrub(owner: JournalOwner, bytes_per_second: int) -> int:
-    """Read every finalized segment once; how many were found damaged.
+    """Read each finalized segment once, and return how many are damaged.
 
     Raises:
-        StorageFailed: nothing can be read at the moment, which is no damage.
+        StorageFailed: the process has no descriptors or memory to read files, or has failed.
     """
     throttle = Throttle(bytes_per_second)
     found = 0
     for segment in [one for one in owner.state.segments.values() if one.finalized]:
         if not segment.digest:
-            await owner.ask(LearnDigest(segment.first))  # damage is noted by that itself
+            await owner.ask(LearnDigest(segment.first))  # it also records damage
             found += segment.first in owner.state.damaged
             continue
         why = await _why_damaged(owner.disk.path_of(segment), segment, throttle)
@@ -61,14 +61,14 @@ async def scrub(owner: JournalOwner, bytes_per_second: int) -> int:
 
 
 async def report(owner: JournalOwner, segment: Segment, why: str) -> None:
-    """Take a segment out of service until it is replaced from a peer."""
+    """Record that a segment is damaged: it is not served until a peer's copy replaces it."""
     metrics.CORRUPT.labels(owner.journal_id).inc()
     log.error("segment.damaged", journal=owner.journal_id, segment=segment.name(), because=why)
     await owner.ask(ReportDamage(segment.first, why))
 
 
 async def report_missing(owner: JournalOwner) -> None:
-    """Notice finalized files that somebody has removed under a running node."""
+    """Report the finalized segments whose files were deleted while the node was running."""
     listed = owner.state.segments
     names = set(await owner.in_thread(owner.disk.names))
     for segment in listed.values():
@@ -97,7 +97,7 @@ async def _why_damaged(path: Path, segment: Segment, throttle: Throttle) -> str 
 
 
 def _read(path: Path, offset: int) -> bytes:
-    """Open the file anew and read one chunk: a scrubber that is stopped leaves nothing open."""
+    """Open the file, read one chunk and close it: a cancelled scrubber leaves no file open."""
     with path.open("rb") as file:
         file.seek(offset)
         return file.read(_CHUNK_BYTES)

@@ -1,4 +1,4 @@
-"""Bring a segment's bytes from other nodes: checked while they stream, durable when it returns."""
+"""Downloads segments from other nodes, checks the bytes as they come, and makes them durable."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ _MAX_URL_CHARS: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class _Errand:
-    """What is brought, where to, and how fast; ``overtaken`` says that it is no longer wanted."""
+    """A segment to download, its destination and limits; it is cancelled once ``overtaken``."""
 
     segment: Segment
     begin: Callable[[], Download]
@@ -43,12 +43,12 @@ class _Errand:
 async def fetch_decided(
     owner: JournalOwner, wanted: Fetch, urls: Sequence[str], settings: NodeSettings
 ) -> int:
-    """Bring a decided segment next to our copy, and return how many bytes it has.
+    """Download the segment of a recovery next to this node's copy, and return its size in bytes.
 
     Raises:
-        Unavailable: no source gave the decided bytes; nothing has changed here.
-        Fenced: a newer writer was promised in the meantime.
-        StorageFailed: our own disk failed.
+        Unavailable: no source has sent the decided edits; nothing has changed here.
+        Fenced: a newer writer was promised during the download.
+        StorageFailed: this node's disk has failed.
 
     See docs/reference/journal-node.md#acceptrecovery.
     """
@@ -74,11 +74,11 @@ async def fetch_decided(
 async def fetch_finalized(
     owner: JournalOwner, segment: Segment, urls: Sequence[str], settings: NodeSettings
 ) -> None:
-    """Bring a peer's finalized segment next to the journal, at the rate of background sync.
+    """Download a peer's finalized segment next to the journal, at the rate of background sync.
 
     Raises:
-        Unavailable: no source gave exactly these edits; nothing has changed here.
-        StorageFailed: our own disk failed.
+        Unavailable: no source has sent exactly these edits; nothing has changed here.
+        StorageFailed: this node's disk has failed.
     """
     errand = _Errand(
         segment,
@@ -96,7 +96,7 @@ async def fetch_finalized(
 
 
 def _session(timeout: aiohttp.ClientTimeout) -> aiohttp.ClientSession:
-    """Asks JournalNodes; over TLS where this process has certificates."""
+    """Make an HTTP session to JournalNodes, with TLS if this process has certificates."""
     tls = segment_context()
     connector = None if tls is None else aiohttp.TCPConnector(ssl=tls)
     return aiohttp.ClientSession(
@@ -110,7 +110,7 @@ def _session(timeout: aiohttp.ClientTimeout) -> aiohttp.ClientSession:
 async def _from_any(
     owner: JournalOwner, errand: _Errand, urls: Sequence[str], settings: NodeSettings
 ) -> Download | list[str]:
-    """Try the sources in order; what one sends wrong is dropped.  What was brought, or why not."""
+    """Try the sources in order; return the first good download, or the reasons of all failures."""
     timeout = aiohttp.ClientTimeout(
         total=None, connect=settings.fetch_connect_seconds, sock_read=errand.stall_seconds
     )
@@ -134,7 +134,7 @@ async def _from_one(
     url: str,
     max_bytes: int,
 ) -> Download | str:
-    """Try one source; what it gave, or why it failed."""
+    """Download from one source; return the durable download, or the reason of the failure."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or parts.path != "/getJournal":
         return "it is not the address of a segment"
@@ -160,7 +160,7 @@ async def _drop(owner: JournalOwner, download: Download) -> None:
     try:
         await asyncio.shield(owner.in_thread(download.discard))
     except JournalError as stopped:
-        # The journal is closed or has failed; its next load removes the file.
+        # The journal is closed or has failed; its next load deletes the file.
         log.info("segment.download_left", journal=owner.journal_id, because=str(stopped))
 
 
@@ -171,7 +171,7 @@ async def _receive(
     download: Download,
     max_bytes: int,
 ) -> str | None:
-    """Store a source's bytes as far as they are sound; ValueError where they are not."""
+    """Store a response's checked bytes; return why not, or None; raise ValueError for bad bytes."""
     if response.status != 200:
         return f"it answered {response.status} {response.reason}"
     if response.content_length is None or response.content_length > max_bytes:
@@ -192,14 +192,14 @@ async def _receive(
 
 
 async def digest_of_source(url: str, first: TxId, last: TxId, settings: NodeSettings) -> bytes:
-    """Read a segment from where a recovery says that it lies; the digest of ``first..last``.
+    """Read a segment from its source, and return the digest of the edits ``first`` to ``last``.
 
-    Nothing is stored.  If our own copy turns out to differ, the bytes are fetched once more and
-    checked against this digest, as in any other recovery.
+    Nothing is stored: if this node's copy differs, the segment is downloaded again, and checked
+    with this digest as in any other recovery.
 
     Raises:
-        BadRequest: the address is not that of a segment.
-        Unavailable: the source does not give sound edits up to ``last``.
+        BadRequest: the URL is not one of a segment.
+        Unavailable: the source does not send sound edits up to ``last``.
     """
     parts = urlsplit(url[:_MAX_URL_CHARS])
     if parts.scheme not in ("http", "https") or parts.path != "/getJournal":

@@ -1,4 +1,4 @@
-"""Where a node fetches segments from: its peers, as its own configuration names them."""
+"""Checks that segments are downloaded only from the peers in the node's own configuration."""
 
 import asyncio
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ ASK_SECONDS: Final = 2.0
 
 
 async def require_peers(journal_id: JournalId, urls: Sequence[str], settings: NodeSettings) -> None:
-    """See that each address is that of a configured node of this journal: host and port.
+    """Check that the host and port of each URL are those of a configured node of this journal.
 
-    A request names addresses, and whoever sends it may mean any machine that this one can reach.
-    Where the configuration names no nodes of the journal, nothing can be compared.
+    The URLs come with a request, and a caller could name any machine that this one can reach.
+    Without configured nodes of the journal all URLs are allowed.
 
     Raises:
-        BadRequest: one is not; no connection was made to it.
+        BadRequest: a URL is not of a configured node; no connection was made to it.
     """
     nodes = settings.nodes.get(journal_id, ())
     if not nodes:
@@ -52,7 +52,7 @@ async def _is_of_a_peer(
         return False
     if port == settings.http_port_of_peers:
         return True
-    # Nodes that share a machine have ports of their own; each reports its own.
+    # JournalNodes on one machine have different ports, which only they themselves can report.
     peers = Peers(journal_id, settings.hadoop_port_of_peers)
     told = await asyncio.gather(*(_http_port(peers, node) for node in same))
     return port in told

@@ -1,8 +1,8 @@
-"""Bring what peers have finalized and we lack: in the background, for one journal.
+"""Downloads the segments that peers have finalized and this node lacks, in the background.
 
-Unlike Hadoop's syncer it asks every peer in each round, compares contents and not only names,
-needs no committed txid and so no further roll, and looks again soon while it knows of a gap.
-A learner is also given its vote back here, where the voters' word suffices for that.
+Unlike Hadoop's JournalNodeSyncer it asks all peers in each round, compares digests and not only
+names, needs no committed txid and so no further log roll, and repeats soon while there is a gap.
+It also gets a learner's vote back if the voters' answers are enough for that (``admission``).
 
 See docs/reference/journal-node.md#background-sync.
 """
@@ -36,12 +36,12 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 _DIGESTS_PER_ROUND: Final = 8
-"""Segments of Hadoop's nodes that are read for their digest in one round."""
+"""Limit of the segments without a digest, from Hadoop's nodes, that are read in one round."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What one peer offers."""
+    """One peer's list of segments, and the address to download them from."""
 
     host: str
     http_port: int
@@ -70,7 +70,7 @@ class JournalSync:
         self._open_before: OpenSegment | None = None
 
     async def run(self) -> None:
-        """Round after round; a failed round is tried again later."""
+        """Run rounds until the task is cancelled or the journal has failed."""
         while self._owner.failed_because is None:
             brought = 0
             try:
@@ -86,7 +86,7 @@ class JournalSync:
             await self._rest(self._until_next(brought))
 
     async def _rest(self, seconds: float) -> None:
-        """Wait, but not longer than it takes to notice a gap, or a step, that was not there."""
+        """Wait, but return early for a new gap or a new step of the admission."""
         had_hole, had_step = sync.has_hole(self._owner.state), self.admission.under_way
         while seconds > 0:
             await asyncio.sleep(min(seconds, self._settings.sync_quick_seconds))
@@ -97,9 +97,9 @@ class JournalSync:
                 return
 
     def _until_next(self, brought: int) -> float:
-        """Return the seconds to the next round: few at first while a gap is known.
+        """Return the seconds to the next round.
 
-        They grow while no peer can fill the gap.
+        For a gap they begin at ``sync_quick_seconds``, and double while no peer can fill it.
         """
         interval = self._settings.sync_interval_seconds
         if self.admission.under_way:
@@ -112,7 +112,7 @@ class JournalSync:
         return min(interval, now)
 
     async def round(self) -> int:
-        """Ask all peers, bring what is missing; how many segments came."""
+        """Ask all peers, download what is missing, and return the number of new segments."""
         if self._owner.state.namespace is None:
             return 0
         await report_missing(self._owner)
@@ -145,8 +145,8 @@ class JournalSync:
         return now.next_txid if same else None
 
     async def _ask_each(self, question: Callable[[peer.Peer], Awaitable[T]]) -> list[T]:
-        """Ask every other node; the answers of those that give one."""
-        # Names are looked up each time: a peer may not have had its address when we began.
+        """Ask all other nodes, and return the answers of those that did not fail."""
+        # Names are resolved in each round: a peer may have had no address when this node started.
         others = await asyncio.to_thread(self._own.others, self._nodes)
         answers = await asyncio.gather(*(self._ask(one, question) for one in others))
         return [answer for answer in answers if answer is not None]
@@ -168,9 +168,9 @@ class JournalSync:
         return _Source(other.host, listed.http_port, listed.segments)
 
     async def _with_digests(self, sources: Sequence[_Source]) -> list[_Source]:
-        """Read what Hadoop's nodes list and we lack, for the digest by which it is fetched then.
+        """Read the missing segments that only Hadoop's nodes list, and add their digests.
 
-        What one has finalized is final, as with ours; only they do not say what it is.
+        Hadoop's JournalNodes report no digests, but each download is checked with one.
         """
         told = {one.first: one for source in sources for one in source.segments if one.digest}
         unread = sync.find_without_digest(
@@ -213,7 +213,7 @@ class JournalSync:
             try:
                 await owner.ask(AdoptFinalized(segment, fetched=True, stalled_at=stalled_at))
             finally:
-                # If a writer was quicker, it would lie there until the next start.
+                # If a writer finalized the segment first, the download is left: delete it.
                 with suppress(JournalError):
                     await owner.in_thread(owner.disk.drop_fetched, segment)
         metrics.SYNC_SEGMENTS.labels(owner.journal_id).inc()
@@ -244,7 +244,7 @@ class JournalSync:
         ]
 
     def _report(self, forked: Sequence[TxId]) -> None:
-        """Two finalized contents of the same txids: nothing is touched, a person must look."""
+        """Log the segments of which a peer has finalized other edits; an operator must decide."""
         for first in set(forked) - self._reported:
             log.error("sync.forked", journal=self._owner.journal_id, segment=first)
         self._reported = set(forked)
@@ -252,7 +252,7 @@ class JournalSync:
 
 
 def _with_digest(one: Segment, known: Mapping[TxId, Segment]) -> Segment:
-    """Return the segment with the digest that was read for it, where its node reports none."""
+    """Return the segment with the digest in ``known`` if its node reports none."""
     found = known.get(one.first)
     if one.digest or found is None or found.last != one.last:
         return one

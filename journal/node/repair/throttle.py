@@ -1,4 +1,4 @@
-"""Spread a transfer's bytes over time (Hadoop's DataTransferThrottler)."""
+"""Limits the rate of a transfer (as Hadoop's DataTransferThrottler)."""
 
 import asyncio
 from typing import Final
@@ -8,10 +8,10 @@ _MAX_CREDIT_PERIODS: Final = 3
 
 
 class Throttle:
-    """Lets through a set number of bytes per second; 0 is no limit.
+    """Limits a transfer to ``bytes_per_second``; 0 means no limit.
 
-    What was not used is saved up for three periods, so that a pause of the other side does not
-    lower the rate, and a long one does not allow a flood.
+    Unused bytes of the last three periods may be spent later: a short pause of the peer does not
+    lower the rate, and a long one allows no large burst.
     """
 
     def __init__(self, bytes_per_second: int) -> None:
@@ -21,7 +21,7 @@ class Throttle:
         self._counted_at = self._clock()
 
     async def spend(self, count: int) -> None:
-        """Wait until ``count`` more bytes may have passed."""
+        """Count ``count`` bytes, and sleep until the rate is below the limit again."""
         if self._rate <= 0:
             return
         self._save_up()
