@@ -1,9 +1,9 @@
-"""What many copies of the journal say about each other: same bytes, no gap, enough copies.
+"""Compares the nodes' copies of the journal: same bytes, no gap, enough copies.
 
-The caller walks all copies in lock-step and hands over each stretch of transactions with the
-bytes that each node has for it; ``report`` then judges the whole.
+The caller reads all copies in lock-step, and passes each range of transactions with the bytes of
+each node to ``compare``; ``report`` returns the result.
 
-Pure.
+No I/O.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ Range = tuple[TxId, TxId]
 
 
 class FindingKind(StrEnum):
-    """What can be wrong."""
+    """The kinds of faults."""
 
     DIFFERENCE = "difference"
     GAP = "gap"
@@ -29,7 +29,7 @@ class FindingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong, where it begins and on which nodes."""
+    """A fault, its first txid and its nodes."""
 
     kind: FindingKind
     first: TxId
@@ -39,7 +39,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Consecutive edits as one node has them.  ``open`` is whether a writer has them open."""
+    """Consecutive edits of one node's copy; ``open``: a writer has that segment open."""
 
     first: TxId
     last: TxId
@@ -48,7 +48,7 @@ class Piece:
     open: bool = False
 
     def cut(self, last: TxId) -> tuple["Piece", "Piece | None"]:
-        """Return the part up to ``last``, and the rest."""
+        """Return the edits up to ``last``, and the rest if there are any."""
         if last >= self.last:
             return self, None
         end = scan(self.records, expected=self.first, last_wanted=last).end
@@ -58,7 +58,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """The judgement.  ``missing`` and ``stale`` are about one node, and no fault of the journal."""
+    """The result; ``missing`` and ``stale`` are about one node's copy, and no faults."""
 
     held: tuple[Range, ...]
     missing: Mapping[NodeName, tuple[Range, ...]]
@@ -69,12 +69,12 @@ class AuditReport:
 
 @dataclass(slots=True)
 class Audit:
-    """Collects what a walk over all copies shows.
+    """Collects the faults during a walk over all copies.
 
     Args:
-        nodes: those that were read.
-        silent: how many more belong to the journal, and could not be asked.
-        settled: every txid up to this one is finalized or committed, so a majority must have it.
+        nodes: the nodes that are read.
+        silent: the number of the journal's other nodes, which could not be asked.
+        settled: a majority must have each txid up to this one, as it is finalized or committed.
     """
 
     nodes: tuple[NodeName, ...]
@@ -87,15 +87,15 @@ class Audit:
 
     @property
     def needed(self) -> int:
-        """How many copies make a majority of the journal's nodes."""
+        """The number of copies that is a majority of the journal's nodes."""
         return majority(len(self.nodes) + self.silent)
 
     def found(self, finding: Finding) -> None:
-        """Note what was seen outside of the comparison."""
+        """Add a fault that the comparison cannot find."""
         self._findings.append(finding)
 
     def compare(self, pieces: Mapping[NodeName, Piece]) -> None:
-        """Judge one stretch; all pieces begin and end at the same txids."""
+        """Compare the nodes' bytes of one range; all pieces have the same first and last txid."""
         groups: dict[bytes, list[NodeName]] = {}
         for node in sorted(pieces):
             groups.setdefault(pieces[node].records, []).append(node)
@@ -108,7 +108,7 @@ class Audit:
         self._hold(sample.first, sample.last, frozenset(right))
 
     def duplicates(self, node: NodeName, segments: Sequence[Segment]) -> None:
-        """Note the txids that one node has in two segments."""
+        """Add a fault for each txid at which a node has two segments."""
         before: Segment | None = None
         for segment in sorted(segments, key=lambda s: (s.first, s.last)):
             if before is not None and segment.first <= before.last:
@@ -164,8 +164,8 @@ class Audit:
         self._told.add((node, piece.segment.first))
         txid = first_difference(piece, sample)
         if len(right) >= self.needed and not piece.segment.finalized and not piece.open:
-            # What a writer left behind that never reached a majority.  It is never read, and the
-            # next recovery of this segment would replace it.
+            # A superseded writer left these edits, which never reached a majority.  They are never
+            # read, and a recovery of this segment would replace them.
             self._stale.setdefault(node, []).append(
                 f"{piece.segment.name()} differs from transaction {txid} on; a majority agrees"
                 " on other edits, and nobody reads this copy"
@@ -182,7 +182,7 @@ class Audit:
 
 
 def first_difference(one: Piece, other: Piece) -> TxId:
-    """Return the first txid at which two pieces of one extent have different bytes."""
+    """Return the first txid at which two different pieces of the same range differ."""
     low, high = one.first, one.last
     while low < high:
         middle = TxId((low + high) // 2)

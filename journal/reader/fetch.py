@@ -1,4 +1,4 @@
-"""Segments over HTTP from one JournalNode, checked while they arrive.
+"""Reads a segment over HTTP from one JournalNode, and checks the edits as they come.
 
 See docs/reference/journal-node.md#segment-transfer.
 """
@@ -16,7 +16,7 @@ from journal.reader.frame_stream import Chunk, FrameReader
 
 
 def hurried(settings: ReaderSettings) -> aiohttp.ClientTimeout:
-    """Return the deadlines of a source for which there is a substitute."""
+    """Return the shorter timeouts for a node, if another node has the same segment."""
     patience = settings.source_patience_seconds
     return aiohttp.ClientTimeout(
         total=None,
@@ -26,7 +26,7 @@ def hurried(settings: ReaderSettings) -> aiohttp.ClientTimeout:
 
 
 def http_session(settings: ReaderSettings) -> aiohttp.ClientSession:
-    """Make a session with the deadlines of these settings, and none for a whole segment."""
+    """Make a session with the settings' timeouts to connect and to read; a segment has none."""
     timeout = aiohttp.ClientTimeout(
         total=None,
         connect=settings.http_open_timeout_seconds,
@@ -50,14 +50,13 @@ async def read_segment(
     up_to_end: bool = True,
     timeout: aiohttp.ClientTimeout | None = None,
 ) -> AsyncGenerator[Chunk, None]:
-    """Yield the chunks of one segment file as they arrive; holds one op or ``chunk_bytes`` at most.
+    """Yield the chunks of one segment file as they come; memory: one edit or ``chunk_bytes``.
 
-    ``timeout``: other deadlines than the session's.  A redirection is an answer like any other that
-    is no segment: a JournalNode sends none.
+    ``timeout`` replaces the session's.  A redirection is an error: a JournalNode sends none.
 
     Raises:
-        Unavailable: if the node does not serve it, or stops in the middle.
-        StorageFailed: if what it serves is damaged, or (with ``up_to_end``) too short.
+        Unavailable: the node does not serve the segment, or stops in the middle.
+        StorageFailed: the segment is damaged, or (with ``up_to_end``) too short.
     """
     try:
         patience = session.timeout if timeout is None else timeout
@@ -82,7 +81,7 @@ async def read_segment(
 
 
 async def _pieces(response: aiohttp.ClientResponse, size: int) -> AsyncGenerator[bytes, None]:
-    """Yield the body in pieces of ``size`` bytes, so that a chunk is worth its handling."""
+    """Yield the body in pieces of ``size`` bytes: small pieces would cost more for each edit."""
     held = bytearray()
     async for data, _ in response.content.iter_chunks():
         held += data

@@ -1,4 +1,4 @@
-"""Edits out of a stream of bytes: checked frame by frame, cut only between frames.  Pure."""
+"""Parses a stream of bytes into framed edits, with checksums and txids verified; no I/O."""
 
 import struct
 from typing import Final
@@ -13,7 +13,7 @@ _OVERHEAD: Final = 5  # opcode and checksum, which the length leaves out
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Consecutive framed edits, their checksums and numbers verified."""
+    """Consecutive framed edits, with checksums and txids verified."""
 
     first: TxId
     last: TxId
@@ -21,7 +21,7 @@ class Chunk:
     records: bytes
 
     def cut(self, last: TxId) -> tuple["Chunk", "Chunk | None"]:
-        """Return the part up to ``last``, and the rest."""
+        """Return the edits up to ``last``, and the rest if there are any."""
         if last >= self.last:
             return self, None
         end = frame.scan(self.records, expected=self.first, last_wanted=last).end
@@ -33,7 +33,7 @@ class Chunk:
 
 
 def split(records: bytes) -> list[bytes]:
-    """Split records that were checked into the single framed edits."""
+    """Split verified records into their framed edits."""
     frames, position, size = [], 0, len(records)
     while position < size:
         end = position + _OVERHEAD + int(_LENGTH.unpack_from(records, position + 1)[0])
@@ -43,12 +43,12 @@ def split(records: bytes) -> list[bytes]:
 
 
 class FrameReader:
-    """Turns a segment file that arrives in pieces into chunks.
+    """Parses a segment file, which comes in pieces, into chunks.
 
     Args:
-        first: the txid that the file must begin with.
-        wanted: edits before this one are checked and dropped.
-        last: nothing behind this txid is looked at; None reads up to the padding or the end.
+        first: the txid of the file's first edit.
+        wanted: the first edit to return; edits before it are verified and dropped.
+        last: the last edit to read; None reads up to the padding or the end.
     """
 
     def __init__(self, first: TxId, *, wanted: TxId, last: TxId | None) -> None:
@@ -61,14 +61,14 @@ class FrameReader:
 
     @property
     def complete(self) -> bool:
-        """Whether ``last`` has been seen."""
+        """Whether the edit ``last`` was read."""
         return self._last is not None and self.next_txid > self._last
 
     def feed(self, data: bytes) -> Chunk | None:
-        """Take some bytes; the wanted edits that are whole by now, if any.
+        """Add the file's next bytes, and return the wanted edits that they complete, if any.
 
         Raises:
-            ValueError: if what came is not the next edit; says what stands there instead.
+            ValueError: the next edit is damaged or missing.
         """
         if self.complete or self._padding:
             return None
@@ -82,7 +82,7 @@ class FrameReader:
 
     def _take(self, layout: int) -> Chunk | None:
         if not self._buffer or _may_go_on(self._buffer, 0):
-            return None  # a huge edit is not scanned again with each piece of it
+            return None  # do not scan a large edit again for each piece of it
         data = bytes(self._buffer)
         start = 0
         if self.next_txid < self._wanted:
@@ -90,7 +90,7 @@ class FrameReader:
             start = skipped.end
             if skipped.last is not None:
                 self.next_txid = TxId(skipped.last + 1)
-        # Where the skipping ended early, this finds nothing, and the same damage or padding.
+        # If the first scan ended early, this one finds no edit, and the same damage or padding.
         found = frame.scan(data, start=start, expected=self.next_txid, last_wanted=self._last)
         self._judge(data, found)
         del self._buffer[: found.end]
@@ -100,7 +100,7 @@ class FrameReader:
         return Chunk(found.first, found.last, layout, data[start : found.end])
 
     def _judge(self, data: bytes, found: frame.Scan) -> None:
-        """Raise ValueError for damage; a frame that is cut off may go on in the next piece."""
+        """Raise ValueError for damage; an incomplete last frame may go on in the next piece."""
         end, damage = found.end, found.damage
         reached = self.next_txid if found.last is None else found.last + 1
         if damage is not None and not _may_go_on(data, end):
@@ -112,7 +112,7 @@ class FrameReader:
 
 
 def _may_go_on(data: bytes | bytearray, end: int) -> bool:
-    """Return whether the bytes there begin a frame whose rest has not come yet."""
+    """Return whether an incomplete frame, whose rest has not come yet, begins at ``end``."""
     if data[end] == frame.TERMINATOR:
         return False
     left = len(data) - end

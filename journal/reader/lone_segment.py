@@ -1,6 +1,6 @@
-"""Reads a finalized segment that one node alone lists side by side with another node's copy.
+"""Compares a finalized segment that only one node lists with other nodes' copies.
 
-That node may be the first to have heard that the segment ends, and may as well have made it up.
+Either only that node has got the writer's FinalizeLogSegment yet, or it lists a false segment.
 
 See docs/reference/quorum-journal.md#segments-that-one-node-lists.
 """
@@ -25,21 +25,21 @@ log = structlog.get_logger()
 
 
 class LoneSegments:
-    """Hands out what another node vouches for; the rest is believed or not, by the settings."""
+    """Reads the edits that a second node confirms; the settings say if the others may be read."""
 
     def __init__(self, nodes: SourceNodes) -> None:
         self._nodes = nodes
         self._told: set[tuple[NodeName, str]] = set()
 
     def concerns(self, part: Redundant) -> bool:
-        """Return whether one node alone lists it; with a single node there is no other to ask."""
+        """Return whether only one of several nodes lists the segment."""
         return len(part.sources) == 1 and self._nodes.count > 1
 
     async def confirmed(self, part: Redundant, wanted: TxId) -> AsyncGenerator[Chunk, None]:
-        """Yield the edits from ``wanted`` on that another node has, too, as far as that goes.
+        """Yield the edits from ``wanted`` on, up to the first that no other node confirms.
 
         Raises:
-            QuorumLost: if no majority lists its segments.
+            QuorumLost: no majority lists its segments.
         """
         (lone,) = part.sources
         copies = await self._copies(lone, part.segment)
@@ -61,10 +61,10 @@ class LoneSegments:
                     yield chunk
 
     def doubt(self, part: Redundant, wanted: TxId) -> None:
-        """Refuse the edits from ``wanted`` on, which no other node confirms, or log that, once.
+        """Log, once for each segment, that no other node confirms the edits from ``wanted`` on.
 
         Raises:
-            QuorumLost: where the settings demand that another node has them.
+            QuorumLost: the settings refuse such edits.
         """
         (lone,) = part.sources
         name = part.segment.name()
@@ -82,7 +82,7 @@ class LoneSegments:
             log.warning("journal.segment_unconfirmed", node=lone, segment=name, at=wanted)
 
     async def _copies(self, lone: NodeName, wanted: Segment) -> Sequence[tuple[NodeName, Segment]]:
-        """Return the other nodes that may have it: of those that answer first, or else of all."""
+        """Return the other nodes with a copy, of the first majority, or else of all that answer."""
         for patient in (False, True):
             replies = await self._nodes.manifests(wanted.first, in_progress=True, patient=patient)
             found = [
@@ -97,7 +97,7 @@ class LoneSegments:
 
 
 async def _side_by_side(one: Cursor, others: Sequence[Cursor]) -> AsyncGenerator[Chunk, None]:
-    """Yield what ``one`` has, while another has the same."""
+    """Yield the edits of ``one`` as long as another cursor has the same bytes."""
     agreeing = {cursor.node: cursor for cursor in others}
     while agreeing:
         await asyncio.gather(one.advance(), *(cursor.advance() for cursor in agreeing.values()))

@@ -1,4 +1,4 @@
-"""Many nodes' lists of segments as one gapless list with sources.  Pure."""
+"""Merges the nodes' lists of segments into one list without gaps; no I/O."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,20 +9,20 @@ from journal.model import NodeName, Segment, TxId
 
 @dataclass(frozen=True, slots=True)
 class Redundant:
-    """One finalized segment, and every node that can serve it, ordered by name."""
+    """One finalized segment, and the nodes that list it, sorted by name."""
 
     segment: Segment
     sources: tuple[NodeName, ...]
 
 
 def merge(manifests: Mapping[NodeName, Sequence[Segment]], first: TxId) -> tuple[Redundant, ...]:
-    """Return the finalized segments from the one that holds ``first`` on.
+    """Return the finalized segments from the one with the edit ``first`` on.
 
-    Empty if nothing from ``first`` on is finalized yet.
+    The result is empty if no edit from ``first`` on is finalized yet.
 
     Raises:
-        GapFound: if later segments exist, and the next one does not.
-        InvariantBroken: if two nodes have finalized different segments in one place.
+        GapFound: the next segment is in no list, but a later one is.
+        InvariantBroken: two nodes have finalized different segments of the same edits.
     """
     copies: dict[TxId, list[tuple[NodeName, Segment]]] = {}
     for node in sorted(manifests):

@@ -1,4 +1,4 @@
-"""The nodes of one journal as a reader asks them: lists, newest edits, segments over HTTP."""
+"""Calls the JournalNodes for a reader: segment lists, newest edits, and segments over HTTP."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -26,16 +26,16 @@ T = TypeVar("T")
 log = structlog.get_logger()
 
 STRAGGLER_SECONDS: Final = 5.0
-"""How long nodes behind the majority are waited for when the majority's copies cannot be read."""
+"""The wait for the slower nodes if the copies of the first majority cannot be read."""
 ALSO_QUICK_SECONDS: Final = 0.02
-"""How long they are waited for when a majority has reported when it heard the writer."""
+"""The wait for the slower nodes after a majority has reported when it heard the writer."""
 
 
 class SourceNodes:
-    """Asks all nodes at once, and goes on as soon as a majority has answered.
+    """Calls all nodes at once, and returns as soon as a majority has answered.
 
-    Questions that are not answered by then are taken back, so that a node that hangs is never
-    asked by more than one at a time of each reader (Hadoop's testSelectThreadCounts).
+    The other calls are cancelled then, so that a reader never has more than one call at a time to a
+    node that hangs (Hadoop's testSelectThreadCounts).
     """
 
     def __init__(
@@ -61,14 +61,13 @@ class SourceNodes:
 
     @property
     def count(self) -> int:
-        """How many nodes the journal has."""
+        """The number of the journal's nodes."""
         return len(self._remotes)
 
     async def close(self) -> None:
-        """End every question, whose callers get QuorumLost, and drop the connections.
+        """Cancel all calls, whose callers get QuorumLost, and close the connections.
 
-        No segment may be read at the time: aiohttp leaves the reader of a session that is closed
-        waiting for ever.
+        No segment may be read at that time: aiohttp would let its reader wait for ever.
         """
         self._closed = True
         for task in self._asking:
@@ -82,10 +81,10 @@ class SourceNodes:
     async def manifests(
         self, since: TxId, *, patient: bool = False, in_progress: bool = False
     ) -> dict[NodeName, pb.GetEditLogManifestReply]:
-        """Return a majority's lists; with ``patient`` also those that come in the next seconds.
+        """Return a majority's lists; ``patient`` waits up to ``STRAGGLER_SECONDS`` for the others.
 
         Raises:
-            QuorumLost: if no majority answers.
+            QuorumLost: no majority answers.
         """
         timeout = self.settings.select_input_streams_timeout_seconds
 
@@ -99,10 +98,10 @@ class SourceNodes:
         return replies
 
     async def statuses(self, *, patient: bool = False) -> dict[NodeName, pb.JournalStatus]:
-        """Return a majority's statuses; with ``patient`` also those that come in the next seconds.
+        """Return a majority's statuses; ``patient`` waits ``STRAGGLER_SECONDS`` for the others.
 
         Raises:
-            QuorumLost: if no majority answers.
+            QuorumLost: no majority answers.
         """
         timeout = self.settings.select_input_streams_timeout_seconds
 
@@ -116,10 +115,10 @@ class SourceNodes:
         return replies
 
     async def writer_states(self, within_seconds: float) -> dict[NodeName, pb.GetJournalStateReply]:
-        """Return what a majority, and any node that is as quick, reports of the newest writer.
+        """Return when the nodes last heard a writer, of a majority and those that are as quick.
 
         Raises:
-            QuorumLost: if no majority answers in time.
+            QuorumLost: no majority answers within ``within_seconds``.
         """
 
         async def ask(remote: RemoteNode) -> pb.GetJournalStateReply:
@@ -134,10 +133,10 @@ class SourceNodes:
             raise QuorumLost(why, failures={}) from failure
 
     async def damaged(self) -> dict[NodeName, pb.JournalStatus]:
-        """Return the statuses of the nodes that know of damage, also in unlisted segments.
+        """Return the statuses of the nodes with damaged segments, which no list contains.
 
         Raises:
-            QuorumLost: if no majority answers.
+            QuorumLost: no majority answers.
         """
         replies = await self.statuses(patient=True)
         return {node: reply for node, reply in replies.items() if reply.damaged_segments}
@@ -148,10 +147,10 @@ class SourceNodes:
         max_txns: int,
         grace: Callable[[dict[NodeName, pb.GetJournaledEditsReply]], float],
     ) -> dict[NodeName, pb.GetJournaledEditsReply]:
-        """Return what a majority has in memory; ``grace`` returns how long to wait for the rest.
+        """Return the edits in a majority's memory; ``grace`` returns the wait for the other nodes.
 
         Raises:
-            QuorumLost: if no majority answers.
+            QuorumLost: no majority answers.
         """
         timeout = self.settings.select_input_streams_timeout_seconds
 
@@ -172,12 +171,12 @@ class SourceNodes:
     ) -> AsyncGenerator[Chunk, None]:
         """Yield the edits ``wanted`` to ``last`` of a segment that this node has listed.
 
-        With ``damaged_ok`` they may end earlier.  ``hurry``: another node has them, too.
+        With ``damaged_ok`` they may end earlier; ``hurry`` sets shorter timeouts.
 
         Raises:
-            Unavailable, StorageFailed: as ``read_segment`` does.
+            Unavailable, StorageFailed: see ``read_segment``.
         """
-        # Loaded here: most edits come from the nodes' memory, over their RPC.
+        # Loaded here: most edits come from the nodes' memory, over gRPC.
         await load_late("aiohttp")
         from journal.reader.fetch import http_session, hurried, read_segment
 
@@ -245,25 +244,25 @@ class SourceNodes:
         return dict(replies)
 
     def _asked(self, call: QuorumCall[None], node: NodeName, task: asyncio.Task[None]) -> None:
-        """Fail a question that ended without an answer: its caller would wait for the timeout."""
+        """Fail a call that ended without an answer: else its caller would wait for the timeout."""
         self._asking.discard(task)
         if call.decided:
             return
-        if task.cancelled():  # by ``close``, perhaps before it began
+        if task.cancelled():  # by ``close``, possibly before its first step
             call.fail(node, Unavailable("the reader was closed"))
         elif bug := task.exception():
             log.error("reader.question_failed", node=node, exc_info=bug)
             call.fail(node, Unavailable(f"the question failed: {bug!r}"))
 
     async def _ensure_ours(self, remote: RemoteNode, timeout_seconds: float) -> None:
-        """Another file system's journal must not be read, however well it would fit."""
+        """Raise WrongNamespace if a node's journal belongs to another file system."""
         if remote.name in self._ours:
             return
         theirs = await remote.namespace(timeout_seconds)
         if theirs is None:
-            return  # the manifest will say that it is not formatted
+            return  # the journal is not formatted there, which the answer shows
         if self._namespace is None:
-            self._namespace = theirs  # whose reader does not say reads one file system all the same
+            self._namespace = theirs  # a reader without a namespace must not mix two, either
         ours = self._namespace
         if (theirs.namespace_id, theirs.cluster_id) != (ours.namespace_id, ours.cluster_id):
             raise WrongNamespace(

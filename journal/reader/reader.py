@@ -1,4 +1,4 @@
-"""Reads the edits of a journal from whichever nodes can serve them.
+"""Reads the edits of a journal from its nodes.
 
 See docs/reference/quorum-journal.md#reading.
 """
@@ -26,7 +26,7 @@ log = structlog.get_logger()
 
 
 class JournalReader:
-    """Reads what a majority's manifests show; a minority's word is never taken."""
+    """Reads the edits that the lists of a majority of the nodes show."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class JournalReader:
         self._lone = LoneSegments(self._nodes)
         self._streams = False
         self._avoided: set[NodeName] = set()
-        """Nodes that failed the last time; they are asked when no other is left."""
+        """Nodes whose last download failed; they are tried after the others."""
         self._last_finalized = TxId(0)
 
     async def close(self) -> None:
@@ -59,7 +59,7 @@ class JournalReader:
         """Return the last txid in a finalized segment; 0 if there is none.
 
         Raises:
-            QuorumLost: if no majority answers.
+            QuorumLost: no majority answers.
         """
         manifests = await self._nodes.manifests(self._last_finalized)
         ends = [s.last for reply in manifests.values() for s in _finalized_segments(reply)]
@@ -67,10 +67,10 @@ class JournalReader:
         return self._last_finalized
 
     async def last_known(self) -> TxId:
-        """Return ``last_finalized``, or the end of damaged segments behind it, which no node lists.
+        """Return ``last_finalized``, or the end of damaged segments after it, which no node lists.
 
         Raises:
-            QuorumLost: if no majority answers.
+            QuorumLost: no majority answers.
         """
         end = await self.last_finalized()
         told = (await self._nodes.damaged()).values()
@@ -79,21 +79,21 @@ class JournalReader:
         )
 
     async def writer_epoch(self) -> Epoch:
-        """Return the newest epoch under which a majority knows a segment to have been written.
+        """Return the newest epoch that has started a segment, of a majority's statuses.
 
-        The active's, unless a takeover is under way: then it is that of the one before.
+        It is the active NameNode's, or during a takeover that of the one before.
 
         Raises:
-            QuorumLost: if no majority answers.
+            QuorumLost: no majority answers.
         """
         told = (await self._nodes.statuses()).values()
         return max((Epoch(status.last_writer_epoch) for status in told), default=NO_EPOCH)
 
     async def writer_silence(self, within_seconds: float) -> Silence:
-        """Return for how long a majority has not heard the newest writer.
+        """Return for how long a majority has had no request of the newest writer.
 
         Raises:
-            QuorumLost: if no majority answers in time.
+            QuorumLost: no majority answers within ``within_seconds``.
         """
         told = await self._nodes.writer_states(within_seconds)
         heard = [
@@ -108,10 +108,10 @@ class JournalReader:
         return weigh(heard, nodes=self._nodes.count)
 
     async def segments(self, first: TxId) -> tuple[Redundant, ...]:
-        """Return the finalized segments from the one that holds ``first`` on, each with its nodes.
+        """Return the finalized segments from the one with ``first`` on, each with its nodes.
 
         Raises:
-            GapFound, QuorumLost, InvariantBroken: as ``edits`` does.
+            GapFound, QuorumLost, InvariantBroken: see ``edits``.
         """
         parts = await self._select(first)
         for part in parts:
@@ -120,40 +120,40 @@ class JournalReader:
         return parts
 
     async def holders(self, segment: Segment) -> Sequence[NodeName]:
-        """Return the nodes that list that segment now, those behind the quickest majority included.
+        """Return the nodes that list that segment now, including those that answer later.
 
         Raises:
-            QuorumLost: if no majority answers.
+            QuorumLost: no majority answers.
         """
         return await self._holders(segment.first)
 
     def copy_of(self, node: NodeName, segment: Segment) -> AsyncGenerator[Chunk]:
-        """Read one node's copy of a finalized segment, its checksums and numbers verified.
+        """Read one node's copy of a finalized segment, with checksums and txids verified.
 
         Raises:
-            Unavailable: if the node does not serve it, or stops in the middle.
-            StorageFailed: if what it serves is damaged or too short.
+            Unavailable: the node does not serve the segment, or stops in the middle.
+            StorageFailed: the copy is damaged or too short.
         """
         return self._nodes.fetch(node, segment, wanted=segment.first, last=segment.last)
 
     async def next_segment(self, behind: TxId) -> TxId | None:
-        """Return the first txid of the next finalized segment that starts behind ``behind``.
+        """Return the first txid of the next finalized segment that starts after ``behind``.
 
         Raises:
-            QuorumLost: if no majority answers.
+            QuorumLost: no majority answers.
         """
         manifests = await self._nodes.manifests(behind)
         starts = [s.first for reply in manifests.values() for s in _finalized_segments(reply)]
         return min((first for first in starts if first > behind), default=None)
 
     async def ensure_served(self, first: TxId, last: TxId) -> None:
-        """Return if a majority's lists show every edit from ``first`` to ``last``.
+        """Check that a majority's lists contain all edits from ``first`` to ``last``.
 
-        The open segment counts too: what is durable in it can be read once it is finalized.
+        The open segment counts, too: its durable edits can be read once it is finalized.
 
         Raises:
-            GapFound: if an edit is in no list.
-            QuorumLost: if no majority answers.
+            GapFound: an edit is in no list.
+            QuorumLost: no majority answers.
         """
         manifests = await self._nodes.manifests(first, in_progress=True)
         listed = [segment_of(s) for reply in manifests.values() for s in reply.segments]
@@ -171,20 +171,19 @@ class JournalReader:
     async def edits(
         self, first: TxId, *, up_to: TxId | None = None, through: TxId | None = None
     ) -> AsyncGenerator[Chunk, None]:
-        """Yield all finalized edits from ``first`` on, as they stand when this is called.
+        """Yield all edits from ``first`` on that are finalized at the time of the call.
 
-        With ``up_to`` segments that begin behind it are left out, and so are gaps before them. With
-        ``through`` the edits are known to go that far: where the lists end before it, the nodes
-        that have not answered yet are waited for.
+        Segments that begin after ``up_to`` are left out, and so are gaps before them.  ``through``
+        is a txid that is known to be finalized: if the lists end before it, the slower nodes are
+        waited for.
 
-        A node that fails in the middle of a segment is left for another one, which goes on at the
-        next txid.
+        If a node fails in the middle of a segment, another one goes on at the next txid.
 
         Raises:
-            GapFound: if ``first`` or a later edit is missing while edits behind it exist, or if
-                no node lists what comes before ``through``.
-            QuorumLost: if no majority answers, or every node that had a segment failed.
-            InvariantBroken: if two nodes have finalized different edits in one place.
+            GapFound: an edit is missing, but later ones exist, or edits up to ``through`` are in no
+                list.
+            QuorumLost: no majority answers, or all nodes with a segment have failed.
+            InvariantBroken: two nodes have finalized different segments of the same edits.
         """
         expected = first
         for part in await self._select(first, up_to=up_to, through=through):
@@ -196,13 +195,13 @@ class JournalReader:
         self._last_finalized = max(self._last_finalized, TxId(expected - 1))
 
     async def remains(self, first: TxId, last: TxId) -> AsyncGenerator[Chunk, None]:
-        """Yield the edits from ``first`` to ``last`` at most that precede the damage in a copy.
+        """Yield the edits from ``first`` to at most ``last`` before the damage in damaged copies.
 
-        Every node knows these copies to be damaged; a rescue takes what it can get.  It is not
-        certain that they are what was written: only their checksums and numbers are right.
+        It is for a rescue without a sound copy.  The edits may not be those that were written: only
+        their checksums and txids are verified.
 
         Raises:
-            QuorumLost: if no majority answers.
+            QuorumLost: no majority answers.
         """
         for node, told in sorted((await self._nodes.damaged()).items()):
             starts = [start for start in told.damaged_segments if start <= first]
@@ -221,13 +220,13 @@ class JournalReader:
                 return
 
     async def durable_edits(self, first: TxId) -> AsyncGenerator[Chunk, None]:
-        """Yield all edits from ``first`` on that cannot vanish, the open segment's included.
+        """Yield all durable edits from ``first`` on, including those of the open segment.
 
-        They come out of the nodes' memory.  Where a majority does not have them there, they come as
-        ``edits`` gives them, and then from the files of the open segment.
+        They are read from the nodes' memory.  If no majority has them there, they are read with
+        ``edits``, and then from the files of the open segment.
 
         Raises:
-            GapFound, QuorumLost, InvariantBroken: as ``edits`` does.
+            GapFound, QuorumLost, InvariantBroken: see ``edits``.
         """
         expected = first
         try:
@@ -269,12 +268,12 @@ class JournalReader:
         except GapFound:
             if patient:
                 raise
-            # The majority that answered first may be just those whose copies are damaged.
+            # The nodes that answered first may have damaged copies, which they do not list.
             return await self._select(first, patient=True, up_to=up_to, through=through)
         return parts
 
     async def _holders(self, wanted: TxId) -> Sequence[NodeName]:
-        """Return the nodes that list that edit now; one that found its copy damaged does not."""
+        """Return the nodes that list that edit now; a node with a damaged copy does not list it."""
         try:
             parts = await self._select(wanted, patient=True)
         except GapFound:
@@ -282,7 +281,7 @@ class JournalReader:
         return parts[0].sources if parts else ()
 
     async def _ensure_believed(self, part: Redundant) -> None:
-        """Check as ``_read_confirmed`` does, for a caller that reads the copies itself."""
+        """Check a segment that one node lists, for a caller that reads the copies itself."""
         wanted = part.segment.first
         async with aclosing(self._lone.confirmed(part, wanted)) as chunks:
             async for chunk in chunks:
@@ -293,8 +292,8 @@ class JournalReader:
     async def _read_confirmed(self, part: Redundant, wanted: TxId) -> AsyncGenerator[Chunk, None]:
         """Yield one segment's edits.
 
-        What one node alone lists is read as far as another one has the same, and in doubt only
-        where the settings allow that.
+        If only one node lists it, edits that no other node confirms are read only if the settings
+        allow that (``LoneSegments.doubt``).
         """
         if self._lone.concerns(part):
             async with aclosing(self._lone.confirmed(part, wanted)) as chunks:
@@ -308,16 +307,16 @@ class JournalReader:
                 yield chunk
 
     async def _read(self, part: Redundant, wanted: TxId) -> AsyncGenerator[Chunk, None]:
-        """Yield one segment from one source after the other, then from those that list it then."""
+        """Yield a segment's edits from its sources in turn, and then from a new list of them."""
         failures: dict[NodeName, Exception] = {}
-        # In the middle of a takeover each segment would cost another wait for the same node.
+        # Else each segment would wait again for the same failed node, in a takeover.
         sources = sorted(part.sources, key=lambda node: node in self._avoided)
         asked_again = False
         while wanted <= part.segment.last:
             if not sources:
                 if asked_again:
                     raise _unreadable(part, wanted, failures)
-                # The majority that answered first may be just those whose copies are bad.
+                # All nodes that answered first may have bad copies: list the slower ones, too.
                 again = await self._holders(wanted)
                 sources, asked_again = sorted(again, key=lambda node: node in failures), True
                 if not sources:
@@ -348,7 +347,7 @@ def _finalized_segments(reply: pb.GetEditLogManifestReply) -> list[Segment]:
 
 
 def _ensure_reaches(parts: Sequence[Redundant], first: TxId, through: TxId | None) -> None:
-    """Damage at the end of what is listed leaves no gap: nothing is listed behind it."""
+    """Raise GapFound if the list ends before ``through``: ``merge`` finds no gap at the end."""
     end = parts[-1].segment.last if parts else TxId(first - 1)
     if through is not None and end < through:
         raise GapFound(

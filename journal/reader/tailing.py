@@ -1,4 +1,4 @@
-"""Reads what is durable of the open segment: from the nodes' memory, or from their files."""
+"""Reads the durable edits of the open segment from the nodes' memory or their files."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
@@ -21,12 +21,12 @@ from journal.reader.nodes import SourceNodes
 log = structlog.get_logger()
 
 FULL_ANSWER_BYTES: Final = 1024 * 1024
-"""An answer of this size may have been cut short by the node."""
+"""A node may have truncated an answer of at least this size; there may be more edits."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What one node has in memory, checked."""
+    """The verified edits that one node has in memory."""
 
     layout_version: int
     records: bytes
@@ -34,21 +34,21 @@ class _Answer:
 
 
 class OpenTail:
-    """Hands out only what ``journal.durable`` calls durable, in order and without gaps."""
+    """Yields the edits that are durable by the rules of ``journal.durable``, without gaps."""
 
     def __init__(self, nodes: SourceNodes) -> None:
         self._nodes = nodes
         self._committed: TxId | None = None
 
     async def from_memory(self, first: TxId) -> AsyncGenerator[Chunk, None]:
-        """Durable edits from ``first`` on, until there is none newer.
+        """Yield the durable edits from ``first`` on, up to the newest.
 
         Raises:
-            QuorumLost: if no majority has the next edit in memory; what came before is good.
+            QuorumLost: no majority has the next edit in memory; those already yielded are durable.
         """
         most = self._nodes.settings.rpc_max_txns
         while True:
-            # What is learnt of commits in this round is no proof for answers of this round.
+            # A committed txid that is learnt in this round proves nothing about its answers.
             known, since = self._committed, first
 
             def patience(
@@ -81,13 +81,13 @@ class OpenTail:
                 return
 
     async def from_files(self, first: TxId) -> AsyncGenerator[Chunk, None]:
-        """Yield durable edits from ``first`` on out of the files of the segment that is open.
+        """Yield durable edits from ``first`` on from the files of the open segment.
 
-        All copies are read side by side, and a stretch is handed out once a majority has given the
-        same bytes.  Their writer is not known here, so only committed edits count.
+        All copies are read in lock-step, and edits are yielded if a majority has the same bytes.
+        Files do not show the writer of an edit, so only committed edits are read.
 
         Raises:
-            QuorumLost: if no majority lists its segments.
+            QuorumLost: no majority lists its segments.
         """
         manifests = await self._nodes.manifests(first, in_progress=True)
         self._learn(manifests.values())
@@ -101,7 +101,7 @@ class OpenTail:
             for node, segment in copies.items():
                 if segment is not None:
                     last = min(segment.last, committed)
-                    # A node that hangs is left after a moment where the others are a majority.
+                    # If the other nodes are a majority, do not wait long for a node that hangs.
                     chunks = self._nodes.fetch(node, segment, wanted=first, last=last, hurry=spare)
                     await running.enter_async_context(aclosing(chunks))
                     cursors.append(Cursor(node, chunks))
@@ -114,7 +114,7 @@ class OpenTail:
         layouts = {answer.layout_version for answer in answers.values() if answer.tail.edits}
         tails = {node: answer.tail for node, answer in answers.items()}
         if len(layouts) > 1:
-            # The same bytes under two layouts are not the same edits.
+            # The same bytes in two layout versions are not the same edits.
             tails = {node: _mark(answer) for node, answer in answers.items()}
         return durable_prefix(tails, first=first, members=self._nodes.count)
 
@@ -128,7 +128,7 @@ _Reply = pb.GetJournaledEditsReply | pb.GetEditLogManifestReply
 
 
 class Cursor:
-    """Where the walk stands in one node's copy of the open segment."""
+    """The position in one node's copy: ``chunk`` has its next edits."""
 
     def __init__(self, node: NodeName, chunks: AsyncGenerator[Chunk, None]) -> None:
         self.node = node
@@ -136,7 +136,7 @@ class Cursor:
         self._chunks = chunks
 
     async def advance(self) -> None:
-        """Have a chunk, if there is one more."""
+        """Read the next chunk if ``chunk`` is None; it stays None at the end or after an error."""
         if self.chunk is not None:
             return
         try:
@@ -146,7 +146,7 @@ class Cursor:
 
 
 async def _agreed_stretches(cursors: Sequence[Cursor], needed: int) -> AsyncGenerator[Chunk, None]:
-    """Stretches of which ``needed`` copies have the same bytes, until fewer do."""
+    """Yield the edits of which ``needed`` copies have the same bytes, until fewer have them."""
     agreeing = list(cursors)
     while len(agreeing) >= needed:
         await asyncio.gather(*(cursor.advance() for cursor in agreeing))
@@ -167,7 +167,7 @@ async def _agreed_stretches(cursors: Sequence[Cursor], needed: int) -> AsyncGene
 def _check(
     replies: Mapping[NodeName, pb.GetJournaledEditsReply], since: TxId, known: TxId | None
 ) -> dict[NodeName, _Answer]:
-    """Return the answers that are what they claim to be."""
+    """Return the answers with sound edits and correct counts; log the others."""
     answers: dict[NodeName, _Answer] = {}
     for node, reply in replies.items():
         found = scan(reply.records, expected=since)
@@ -195,6 +195,6 @@ def _mark(answer: _Answer) -> Tail:
 
 
 def _holding(reply: pb.GetEditLogManifestReply, txid: TxId) -> Segment | None:
-    """Return the in-progress segment of a list that has the edit."""
+    """Return the in-progress segment of a node's list that contains the edit, or None."""
     listed = [segment_of(message) for message in reply.segments]
     return next((s for s in listed if not s.finalized and s.holds(txid)), None)

@@ -1,4 +1,4 @@
-"""Read every copy of the journal on every node, and compare them in lock-step."""
+"""Reads all copies of the journal on all nodes in lock-step, and compares them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -24,7 +24,7 @@ from journal.reader.frame_stream import FrameReader
 
 @dataclass(frozen=True, slots=True)
 class NodeView:
-    """What one node says it has."""
+    """One node's status and list of segments."""
 
     node: NodeName
     host: str
@@ -34,7 +34,7 @@ class NodeView:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Every node's view or its failure, and the judgement over all copies."""
+    """Each node's view or its failure, and the report about all copies."""
 
     views: tuple[NodeView, ...]
     failures: dict[NodeName, JournalError]
@@ -45,13 +45,13 @@ class Verification:
 async def verify(
     nodes: Sequence[tuple[str, int]], journal: JournalAddress, settings: ReaderSettings
 ) -> Verification:
-    """Compare all copies of all edits.  Memory stays bounded by a chunk for each node.
+    """Compare all copies of all edits, with at most a chunk of each node in memory.
 
     Raises:
-        QuorumLost: if no majority of the nodes can be asked.
+        QuorumLost: no majority of the nodes answers.
     """
     timeout = settings.select_input_streams_timeout_seconds
-    # What is committed is asked first: all of it lies on a majority by the time of the lists.
+    # The committed txids are read first: the lists, which are read later, must contain all of them.
     statuses = await ask_once(nodes, journal, lambda remote: remote.status(timeout))
     answers = await asyncio.gather(*(_view(node, journal, timeout) for node in nodes))
     views = tuple(view for view in answers if isinstance(view, NodeView))
@@ -71,7 +71,7 @@ async def verify(
     for view in views:
         audit.duplicates(view.node, view.segments)
         for first in view.status.damaged_segments:
-            # It is in no list any more, so the walk would take it for one that the node lacks.
+            # A node does not list damaged segments, so the walk would report them as missing.
             told = f"{view.node} says that its copy of the segment at {first} is damaged"
             audit.found(Finding(FindingKind.DAMAGE, TxId(first), (view.node,), told))
     async with AsyncExitStack() as running:
@@ -85,7 +85,7 @@ async def verify(
 
 
 class _Cursor:
-    """Where the walk stands in one node's copy."""
+    """The position in one node's copy: ``piece`` has its next edits."""
 
     def __init__(self, node: NodeName, pieces: AsyncGenerator[Piece, None]) -> None:
         self.node = node
@@ -93,7 +93,7 @@ class _Cursor:
         self._pieces = pieces
 
     async def advance(self) -> None:
-        """Go to the next piece, or to None at the end."""
+        """Read the next piece; None at the end."""
         self.piece = await anext(self._pieces, None)
 
 
@@ -118,11 +118,11 @@ async def _pieces(
     chunk_bytes: int,
     audit: Audit,
 ) -> AsyncGenerator[Piece, None]:
-    """Yield one node's edits in order; what cannot be read is noted and left out."""
+    """Yield one node's edits in order; add a finding for what cannot be read, and leave it out."""
     status, reached = view.status, TxId(0)
     for segment in sorted(view.segments, key=lambda s: (s.first, s.last)):
         if segment.last <= reached:
-            continue  # a duplicate, noted already
+            continue  # ``Audit.duplicates`` has reported it
         open_here = (
             status.HasField("open_segment_first_txid")
             and status.open_segment_first_txid == segment.first
@@ -175,7 +175,7 @@ async def _view(
 def _settled_txid(
     statuses: dict[NodeName, pb.JournalStatus | JournalError], views: Sequence[NodeView]
 ) -> TxId:
-    """Return the txid up to which every edit was on a majority before the lists were made."""
+    """Return the highest txid that was committed before the lists, or is finalized in one."""
     committed = [s.committed_txid for s in statuses.values() if isinstance(s, pb.JournalStatus)]
     finalized = [s.last for view in views for s in view.segments if s.finalized]
     return TxId(max([0, *committed, *finalized]))

@@ -1,8 +1,8 @@
-"""Which edits of a segment that one node alone lists another node's copy vouches for.
+"""Compares the edits of a segment that only one node lists with other nodes' copies.
 
 See docs/reference/quorum-journal.md#segments-that-one-node-lists.
 
-Pure.
+No I/O.
 """
 
 from collections.abc import Mapping
@@ -14,21 +14,21 @@ from journal.reader.frame_stream import Chunk
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """What comes of comparing a stretch of the one copy with the others.
+    """The result of comparing a range of the listed copy with the others.
 
-    ``chunk`` is of the one copy, never of another: others may hold what an older writer left, and
-    it takes no majority to have been stale together.  None: no other node has the same bytes.
+    ``chunk`` is from the listed copy, never from another: the others may have edits of a superseded
+    writer, even the same ones.  It is None if no other node has the same bytes.
     """
 
     chunk: Chunk | None
     rest: Chunk | None
-    """What the one copy has behind the stretch."""
+    """The listed copy's edits after the range."""
     agreeing: Mapping[NodeName, Chunk | None]
-    """The nodes that have the same bytes, each with what it has behind the stretch."""
+    """The nodes with the same bytes, each with its edits after the range."""
 
 
 def confirmed_by(lone: Chunk, others: Mapping[NodeName, Chunk]) -> Confirmation:
-    """Compare the longest stretch that all of them have; all begin at the same edit."""
+    """Compare the longest range that all chunks have; they must begin at the same edit."""
     last = min([lone.last, *(other.last for other in others.values())])
     head, rest = lone.cut(last)
     agreeing: dict[NodeName, Chunk | None] = {}
@@ -40,7 +40,7 @@ def confirmed_by(lone: Chunk, others: Mapping[NodeName, Chunk]) -> Confirmation:
 
 
 def copy_in(segments: list[Segment], wanted: Segment) -> Segment | None:
-    """Return a node's copy, finalized or not, that may have the same edits as that segment."""
+    """Return a node's copy, finalized or not, that may contain the edits of ``wanted``."""
     return next(
         (
             one
