@@ -1,1 +1,1 @@
-"""The only way to ZooKeeper: one client, its credentials, TLS, and the nameservice's znodes."""
+"""Accesses ZooKeeper: the client, its credentials and TLS, and the nameservice's znodes."""

@@ -1,6 +1,6 @@
-"""Judges the ACLs of a nameservice's znodes: what strangers could do, what other ZKFCs could not.
+"""Compares the ACLs of a nameservice's znodes with the configured one, and explains each risk.
 
-Pure.  See docs/zookeeper.md#access-rights.
+No I/O.  See docs/zookeeper.md#access-rights.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,11 +14,11 @@ from ha.record import dataclass
 _WRITE: Final = 2
 _UNSEEN: Final = "made under another identity, which does not let us see its ACL"
 _OF_EACH_PROCESS: Final = ("x509", "sasl")
-"""Schemes by which each host may well have an identity of its own."""
+"""Schemes in which each host may have an identity of its own."""
 
 
 class Fault(StrEnum):
-    """How a znode's ACL differs from the configured one, the worst first."""
+    """How a znode's ACL differs from the configured one; the worst is first."""
 
     OPEN = "open"
     UNSEEN = "unseen"
@@ -29,7 +29,7 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Doubtful:
-    """A znode whose ACL is not the configured one, and what that means, in words."""
+    """A znode with another ACL than the configured one, and a text for operators about the risk."""
 
     path: str
     fault: Fault
@@ -41,7 +41,7 @@ def review(
 ) -> tuple[Doubtful, ...]:
     """Return the znodes with another ACL than the configured one.
 
-    ``ours`` is the configured ACL as ZooKeeper has it for us, see ``rights.beyond``.
+    ``ours`` is the configured ACL as ZooKeeper stores it for this session, see ``rights.beyond``.
     """
     if ours is None and not _for_creator(configured):
         ours = frozenset(configured)
@@ -70,9 +70,9 @@ def _judge(
 def doubt_of(
     one: ZnodeAcl, configured: Sequence[AclEntry], ours: frozenset[AclEntry] | None
 ) -> str:
-    """Return why a znode could have another writer than the configured ACL names; empty: none.
+    """Return why a client outside the configured ACL could write a znode; empty if none could.
 
-    A znode that we may not write ourselves, and others may not either, is not in doubt.
+    An ACL that grants less than the configured one, even to this process, is no reason.
     """
     if one.acl is None:
         return _UNSEEN
@@ -88,9 +88,9 @@ def takeover_obstacle(
     ours: frozenset[AclEntry] | None,
     members: str,
 ) -> str:
-    """Return why ZKFCs with other identities than ours could not take over; empty: no sign of it.
+    """Return why ZKFCs with other identities could not take over; empty if nothing shows that.
 
-    ``members`` is the path below which each ZKFC shows itself by a znode of its own.
+    ``members`` is the path below which each ZKFC creates a znode of its own.
     """
     if ours is None or not _for_creator(configured):
         return ""

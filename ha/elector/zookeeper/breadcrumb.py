@@ -1,8 +1,8 @@
-"""The bytes in the lock and breadcrumb znodes, the same as Hadoop's.
+"""Encodes and decodes the bytes of the lock and breadcrumb znodes (Hadoop's ActiveNodeInfo).
 
 See docs/reference/election.md#bytes-of-the-lock-and-the-breadcrumb.
 
-Pure.
+No I/O.
 """
 
 from typing import Final
@@ -19,7 +19,7 @@ MAX_SHOWN: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class ActiveNodeInfo:
-    """The last or present holder of the lock; ``port`` is of the NameNode's service RPC."""
+    """A holder of the lock, present or last; ``port`` is that of the NameNode's service RPC."""
 
     nameservice: str
     namenode: str
@@ -29,7 +29,7 @@ class ActiveNodeInfo:
 
 
 def encode(info: ActiveNodeInfo) -> bytes:
-    """Return bytes that are equal from run to run: owners are compared byte by byte."""
+    """Return the bytes of a node, always the same ones: holders are compared by their bytes."""
     message = hazk_info_pb2.ActiveNodeInfo(
         nameserviceId=info.nameservice,
         namenodeId=info.namenode,
@@ -53,7 +53,7 @@ def decode(data: bytes) -> ActiveNodeInfo:
         ) from failure
     if not message.IsInitialized():
         raise BadBreadcrumb(f"the znode's ActiveNodeInfo lacks fields: {data[:64].hex()}")
-    # Where the UTF-8 is broken, protobuf hands out bytes for a text.
+    # protobuf returns bytes for a string that is not valid UTF-8.
     if bytes in map(type, (message.nameserviceId, message.namenodeId, message.hostname)):
         raise BadBreadcrumb(f"the znode's ActiveNodeInfo has names in no UTF-8: {data[:64].hex()}")
     for text in (message.nameserviceId, message.namenodeId, message.hostname):

@@ -1,7 +1,7 @@
-"""Sessions, by kazoo: one client is one session, each request has one of three ends.
+"""ZooKeeper sessions with kazoo: each client is one session, each request has one Outcome.
 
-kazoo's threads only hand results to the event loop.  The traps avoided here are those of
-docs/reference/kazoo.md.
+kazoo's threads only pass results to the event loop.  docs/reference/kazoo.md has the properties
+of kazoo that this module works around.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ log = structlog.get_logger()
 T = TypeVar("T")
 OnState = Callable[[SessionState, str], None]
 Measure = Callable[[str, str, float], None]
-"""Called with each request to ZooKeeper: its operation, its result, its seconds."""
+"""Is called after each request to ZooKeeper with its operation, its result and its seconds."""
 
 
 class SessionFactory(Protocol):
@@ -55,11 +55,11 @@ class SessionFactory(Protocol):
         *,
         ticket: SessionTicket | None = None,
     ) -> "Session":
-        """See the class."""
+        """Build a session that is not open yet; the arguments are those of ``Session``."""
 
 
 class _AsyncResult(Protocol):
-    """What we use of kazoo's result objects."""
+    """The methods of kazoo's result objects that are used here."""
 
     exception: BaseException | None
     value: Any
@@ -70,7 +70,7 @@ class _AsyncResult(Protocol):
 
 
 class _Client(kazoo_client.KazooClient):  # type: ignore[misc] # untyped
-    """Refuses requests while not connected instead of queueing them."""
+    """Refuses requests while it is not connected; kazoo would queue them."""
 
     over = False
 
@@ -82,11 +82,11 @@ class _Client(kazoo_client.KazooClient):  # type: ignore[misc] # untyped
 
 
 class Session:
-    """One ZooKeeper session.  All methods are called on the event loop, and answers come there.
+    """One ZooKeeper session.  Its methods, but ``end_now``, must be called on the event loop.
 
-    ``on_state`` is called on the loop with each change and a reason; after EXPIRED or REFUSED
-    nothing more is reported: kazoo would go on with another session by itself.  ``on_change`` is
-    called once for each znode that was looked at with ``watch``: True when it was deleted.
+    ``on_state`` is called on the loop with each new state and a reason.  EXPIRED and REFUSED are
+    the last ones, as kazoo would then begin another session by itself.  ``on_change`` is called
+    once for each watch that fires, with True if the znode was deleted.
     """
 
     def __init__(
@@ -106,11 +106,11 @@ class Session:
         self._waiting: set[asyncio.Future[Any]] = set()
         self._closing = False
         self.ticket: SessionTicket | None = None
-        """Lets another process go on with this session; None before the first connection."""
+        """With it another process can continue this session; None before the first connection."""
         self.timeout_seconds: float | None = None
-        """As negotiated with the server; None before the first connection."""
+        """The session timeout that the server granted; None before the first connection."""
         self.last_contact: float | None = None
-        """When the newest answered request was sent, on the loop's clock."""
+        """When the last request that succeeded was sent, on the loop's clock."""
         self._troubles: dict[str, str] = {}
         self._client = _Client(
             hosts=settings.hosts,
@@ -132,34 +132,34 @@ class Session:
 
     @property
     def trouble(self) -> str:
-        """Why the last attempts to connect failed, by server; empty while connected."""
+        """The reason of each server's last failed connection; empty while connected."""
         return "; ".join(dict(sorted(self._troubles.copy().items())).values())
 
     @property
     def session_id(self) -> int | None:
-        """ZooKeeper's own number of this session, once it was connected."""
+        """ZooKeeper's id of this session; None before the first connection."""
         return None if self.ticket is None else self.ticket.session_id
 
     @property
     def configured_acl(self) -> frozenset[AclEntry]:
-        """The ACL that this session gives to znodes, as a server reports it."""
+        """The ACL that this session gives to the znodes that it creates."""
         return frozenset(self._settings.acl)
 
     def open(self) -> None:
-        """Begin to connect; kazoo tries for ever, and ``on_state`` is called with the result."""
+        """Start to connect; kazoo retries without end, and ``on_state`` gets the result."""
         self._client.start_async()
 
     async def close(self, *, deadline_seconds: float) -> bool:
-        """End the session at the server, so that its ephemerals go at once.
+        """End the session at the server, which deletes its ephemeral znodes at once.
 
-        False when that was not confirmed in time: then they last until the session expires.
+        Return False if that was not confirmed: they may then exist until the session expires.
         """
         if self._closing:
             return True
         self._closing = True
         connected = bool(self._client.connected)
         closed: asyncio.Future[None] = self._loop.create_future()
-        # stop() may hang: in a thread that nothing has to wait for.
+        # kazoo's stop() may hang, so it runs in a daemon thread.
         threading.Thread(target=self._stop, args=(closed,), daemon=True).start()
         try:
             async with asyncio.timeout(deadline_seconds):
@@ -173,7 +173,7 @@ class Session:
         return connected
 
     def end_now(self) -> None:
-        """End the session at the server from a thread; for a process whose event loop hangs."""
+        """End the session at the server, called in a thread of a process whose event loop hangs."""
         self._client.over = self._closing = True
         self._stop(None)
 
@@ -187,16 +187,16 @@ class Session:
         return self._request(start, lambda _: None)
 
     def create_numbered(self, prefix: str, data: bytes) -> asyncio.Future[Outcome[str]]:
-        """Create a lasting znode whose name ends in the next number here; return its path."""
+        """Create a persistent sequential znode, and return its path."""
         start = partial(self._client.create_async, prefix, data, acl=self._acl, sequence=True)
         return self._request(start, str)
 
     def look(self, path: str, *, watch: bool = False) -> asyncio.Future[Outcome[ZnodeFacts | None]]:
-        """Return whether the znode exists, and is this session's; None when there is none.
+        """Return the znode's facts, or None if it does not exist.
 
-        ``exists`` leaves a watch on a missing znode, too; ``get`` does not.
+        It uses ``exists``, which sets a watch on a missing znode, too; ``get`` does not.
         """
-        # A bound method is equal to itself: kazoo keeps one watcher, however often we look.
+        # Bound methods of an object are equal: kazoo keeps one watcher for any number of looks.
         watcher = self._watched if watch else None
         return self._request(partial(self._client.exists_async, path, watcher), self._facts)
 
@@ -207,16 +207,16 @@ class Session:
         )
 
     def write(self, path: str, data: bytes, *, version: int) -> asyncio.Future[Outcome[int]]:
-        """Set the znode's bytes if it is at this version; return the new version."""
+        """Set the znode's bytes if it has this version; return the new version."""
         start = partial(self._client.set_async, path, data, version)
         return self._request(start, lambda stat: int(stat.version))
 
     def delete(self, path: str, *, version: int = -1) -> asyncio.Future[Outcome[None]]:
-        """Delete the znode if it is at this version (-1: any)."""
+        """Delete the znode if it has this version (-1: any)."""
         return self._request(partial(self._client.delete_async, path, version), lambda _: None)
 
     def transact(self, parts: Sequence[Part]) -> asyncio.Future[Outcome[None]]:
-        """Carry out all of these in one transaction, or nothing."""
+        """Carry out all parts in one ZooKeeper transaction, or none of them."""
         transaction = self._client.transaction()
         build(transaction, parts, self._acl)
         return self._request(transaction.commit_async, lambda _: None)
@@ -224,7 +224,7 @@ class Session:
     def children(
         self, path: str, *, watch: bool = False
     ) -> asyncio.Future[Outcome[tuple[str, ...]]]:
-        """Return the names below the znode; unlike ``look``, leave no watch where there is none."""
+        """Return the names of the znode's children; a watch is not set if there is no znode."""
         watcher = self._watched if watch else None
         return self._request(partial(self._client.get_children_async, path, watcher), tuple)
 
@@ -236,12 +236,12 @@ class Session:
         )
 
     def set_acl(self, path: str, *, acl_version: int) -> asyncio.Future[Outcome[None]]:
-        """Give the znode the configured ACL."""
+        """Set the znode's ACL to the configured one if its ACL has this version."""
         start = partial(self._client.set_acls_async, path, self._acl, acl_version)
         return self._request(start, lambda _: None)
 
     def who_am_i(self) -> asyncio.Future[Outcome[tuple[str, ...]]]:
-        """Return the identities that this session has proven; servers before 3.7 refuse."""
+        """Return the identities that the server has authenticated; ZooKeeper before 3.7 refuses."""
 
         def whoami_async() -> _AsyncResult:
             result: _AsyncResult = self._client.handler.async_result()
@@ -268,7 +268,7 @@ class Session:
         outcome = future.result()
         self._measure(op, type(outcome).__name__.lower(), self._loop.time() - sent)
         if isinstance(outcome, Done):
-            # Counted from when it was sent: the answer may have waited as long as we were stopped.
+            # Not the time of the answer, which may have been in the socket of a stopped process.
             self.last_contact = max(sent, self.last_contact or sent)
 
     def _settle(self, future: asyncio.Future[Any], outcome: Outcome[Any]) -> None:
@@ -289,20 +289,20 @@ class Session:
             written_at=stat.mtime / 1000,
         )
 
-    # -- on kazoo's threads: hand over and leave ---------------------------------------------
+    # -- on kazoo's threads: only pass results to the event loop -----------------------------
 
     def _hand_over(self, function: Callable[..., None], *arguments: object) -> None:
         try:
             self._loop.call_soon_threadsafe(function, *arguments)
         except RuntimeError:
-            log.debug("zookeeper.answer.after_the_end")  # the loop is closed: no caller is left
+            log.debug("zookeeper.answer.after_the_end")  # the loop is closed, without callers
 
     def _listener(self, state: str) -> None:
         client = self._client
         if client.over:
             return
         if state == KazooState.CONNECTED:
-            # Reported when the credentials are through, see ``_noting_timeout``.
+            # ``_noting_timeout`` reports it, after the credentials were accepted.
             if self.ticket is None:
                 self.ticket = SessionTicket(client._session_id, client._session_passwd)
         elif state == KazooState.SUSPENDED:
@@ -311,7 +311,7 @@ class Session:
             client.over = True
             self._hand_over(self._report, SessionState.REFUSED, "authentication failed")
         else:
-            # Expired, or kazoo's thread died: in both cases this client is of no use.
+            # The session expired, or kazoo's thread ended: neither can be continued.
             client.over = True
             self._hand_over(self._report, SessionState.EXPIRED, client.client_state)
 
@@ -328,12 +328,12 @@ class Session:
         return Servers(client.hosts, self._troubles.__setitem__, client._stopped.is_set)
 
     def _noting_timeout(self, *arguments: object) -> tuple[float, float]:
-        """Learn the negotiated timeout, and hear of a dead server sooner."""
+        """Connect, report the session timeout, and return half of it, not 2/3, as read timeout."""
         host, _, port = arguments
         try:
             read_timeout, connect_timeout = self._connect(*arguments)
         except Exception as failure:
-            # kazoo wraps whatever it was, and logs most of it as a time-out.
+            # kazoo wraps the failure, and logs most of them as timeouts.
             server = f"{host}:{port}"
             self._troubles[server] = f"{server}: {reason_of(failure.__context__ or failure)}"
             raise
@@ -344,7 +344,7 @@ class Session:
         return negotiated / 2 * 1000, connect_timeout
 
     def _impatient(self, timeout_seconds: float, *arguments: object, **named: object) -> object:
-        """Send the handshake and the credentials within a limit of their own."""
+        """Send the handshake or a credential, with ``handshake_cap_seconds`` as the limit."""
         cap = self._settings.handshake_cap_seconds
         return self._invoke(min(timeout_seconds, cap), *arguments, **named)
 
@@ -363,7 +363,7 @@ class Session:
         try:
             self._client.stop()
             self._client.close()
-        except Exception as failure:  # noqa: BLE001 - whatever kazoo dies of, we are leaving it
+        except Exception as failure:  # noqa: BLE001 - the session ends, whatever kazoo raises
             log.warning("zookeeper.close.failed", reason=repr(failure))
         if closed is not None:
             self._hand_over(lambda: None if closed.done() else closed.set_result(None))
@@ -379,7 +379,7 @@ def _end(result: _AsyncResult, value: Callable[[Any], T]) -> Outcome[T]:
 
 
 def _name(start: Callable[[], object]) -> str:
-    """Return ``create`` for ``create_async``."""
+    """Return the operation's name for the metrics: ``create`` for ``create_async``."""
     called = start.func if isinstance(start, partial) else start
     return str(getattr(called, "__name__", "other")).removesuffix("_async")
 

@@ -1,4 +1,4 @@
-"""The texts of ha.zookeeper.acl and ha.zookeeper.auth as values.
+"""Parses ha.zookeeper.acl and ha.zookeeper.auth.
 
 See docs/reference/election.md#acls-and-credentials.
 """
@@ -15,7 +15,7 @@ READ = 1
 
 @dataclass(frozen=True, slots=True)
 class AclEntry:
-    """Which identity may do what with a znode; permissions are ZooKeeper's bits."""
+    """An identity and its permissions on a znode, as ZooKeeper's bits."""
 
     scheme: str
     identity: str
@@ -24,13 +24,13 @@ class AclEntry:
 
 @dataclass(frozen=True, slots=True)
 class AuthEntry:
-    """One credential shown to ZooKeeper on every connection."""
+    """A credential that is sent to ZooKeeper on each connection."""
 
     scheme: str
     secret: str
 
     def __repr__(self) -> str:
-        """Name the scheme only: representations end up in logs."""
+        """Return a text with the scheme only, as representations are logged."""
         return f"AuthEntry(scheme={self.scheme!r})"
 
 
@@ -46,30 +46,30 @@ def open_to_all(acl: tuple[AclEntry, ...]) -> bool:
 
 
 def format_entry(entry: AclEntry) -> str:
-    """Return the entry as ha.zookeeper.acl has it, but for a digest's hash."""
+    """Return the entry in the form of ha.zookeeper.acl, without a digest's hash."""
     letters = "".join(name for name, bit in _PERMISSIONS.items() if entry.permissions & bit)
     return f"{entry.scheme}:{shown_identity(entry.scheme, entry.identity)}:{letters}"
 
 
 def shown_identity(scheme: str, identity: str) -> str:
-    """Return an id without a password's hash: that is one SHA-1, so short ones can be guessed."""
+    """Return an id without the password's hash: a single SHA-1, from which it can be guessed."""
     if scheme != DIGEST:
         return identity
     return f"{identity.partition(':')[0]}:(hash)"
 
 
 def parse_acl(text: str) -> tuple[AclEntry, ...]:
-    """Read ``scheme:id:perms`` items; the id may contain colons.  An empty text has no items.
+    """Parse a list of ``scheme:id:perms``; the id may contain colons, the list may be empty.
 
-    Raises BadCredentialSetting with the item at fault.
+    Raises BadCredentialSetting with the bad item.
     """
     return tuple(_acl_entry(item) for item in _items(text))
 
 
 def parse_auth(text: str) -> tuple[AuthEntry, ...]:
-    """Read ``scheme:secret`` items; the secret may hold colons.
+    """Parse a list of ``scheme:secret``; the secret may contain colons.
 
-    Raises BadCredentialSetting with the item's scheme at fault, never with a secret.
+    Raises BadCredentialSetting with the number of the bad item, never with a secret.
     """
     entries = []
     for number, item in enumerate(_items(text), start=1):

@@ -1,4 +1,4 @@
-"""What can go wrong between the elector and ZooKeeper, with what an operator can do about it."""
+"""The errors of the elector and of its ZooKeeper session."""
 
 
 class ZooKeeperUnavailable(Exception):
@@ -6,16 +6,16 @@ class ZooKeeperUnavailable(Exception):
 
 
 class ZooKeeperRefused(Exception):
-    """ZooKeeper answered, and refused: no such znode, no rights, bad credentials."""
+    """ZooKeeper refused the request: no such znode, no rights, bad credentials."""
 
 
 class TakeoverImpossible(Exception):
-    """Fencing the old active or promoting our NameNode failed; the text says which and why."""
+    """The old active could not be fenced, or the local NameNode not promoted; the text says why."""
 
 
 class BadBreadcrumb(Exception):
-    """Bytes in a lock or breadcrumb znode that do not name a NameNode."""
+    """The bytes of a lock or breadcrumb znode do not name a NameNode."""
 
 
 class BadCredentialSetting(Exception):
-    """A value of ha.zookeeper.acl or ha.zookeeper.auth that cannot be read."""
+    """The value of ha.zookeeper.acl or ha.zookeeper.auth cannot be parsed."""

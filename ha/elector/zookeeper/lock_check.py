@@ -1,4 +1,4 @@
-"""Asks whether others than we could have written znodes, before what they say is obeyed.
+"""Checks that only authorized clients could have written a znode, before its bytes are used.
 
 See docs/reference/election.md#znodes-that-others-could-have-written.
 """
@@ -17,13 +17,13 @@ from ha.elector.zookeeper.settings import ZooKeeperSettings
 async def untrusted_znodes(
     session: Session, settings: ZooKeeperSettings, *paths: str, own: str = ""
 ) -> Mapping[str, str]:
-    """Return why strangers could have written these znodes, by path, without those that are well.
+    """Return the znodes of ``paths`` that other clients could have written, each with the reason.
 
-    Where the configured ACL is open to anybody nothing is asked, and nothing is in doubt.  ``own``
-    is a znode that this session has made: its ACL shows what the creator's entry (``auth::``)
-    stands for.  Without it only what is open to everybody is noticed.
+    If the configured ACL is open to all clients, nothing is checked.  ``own`` is a znode that this
+    session has created: its ACL shows the identities of the creator's entry (``auth::``).  Without
+    it only znodes that are open to all clients are found.
 
-    Raises ZooKeeperUnavailable where it is not known.
+    Raises ZooKeeperUnavailable if an ACL cannot be read.
     """
     if open_to_all(settings.acl):
         return {}

@@ -1,4 +1,4 @@
-"""kazoo's handler with limits of ours, and with TLS connections of ours."""
+"""Opens kazoo's connections with a limit for each server, and with nnha's TLS."""
 
 import ssl
 
@@ -9,7 +9,7 @@ from ha.elector.zookeeper.tls import connect
 
 
 class Handler(kazoo_threading.SequentialThreadingHandler):  # type: ignore[misc] # untyped
-    """kazoo's handler, with a limit for each unreachable server and our own TLS connections."""
+    """kazoo's threading handler with a limit for each connection attempt, and ``tls.connect``."""
 
     def __init__(self, settings: ZooKeeperSettings) -> None:
         super().__init__()
@@ -31,10 +31,10 @@ class Handler(kazoo_threading.SequentialThreadingHandler):  # type: ignore[misc]
         xlist: list[object],
         timeout: float | None = None,
     ) -> tuple[list[object], ...]:
-        """Report sockets as readable, too, whose bytes TLS has unpacked already.
+        """Report a TLS socket as readable, too, if it has decrypted bytes.
 
-        The bad schedule: two answers in one TLS record.  kazoo reads the first, waits for the
-        socket, and the second lies until the next ping, a third of a session later.
+        The bad schedule: two answers come in one TLS record.  kazoo reads the first and waits for
+        the socket; it reads the second at the next ping, a third of a session timeout later.
         """
         unpacked = [one for one in rlist if isinstance(one, ssl.SSLSocket) and one.pending()]
         if not unpacked:

@@ -1,4 +1,4 @@
-"""How long ZooKeeper takes to answer: for daemons, as no command's metrics are read."""
+"""Measures the requests to ZooKeeper of daemons; the metrics of commands are never read."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ def measured_session(
     *,
     ticket: SessionTicket | None = None,
 ) -> Session:
-    """See ``SessionFactory``."""
+    """Build a session that observes ``REQUEST_SECONDS``; see ``SessionFactory``."""
     return Session(settings, on_state, on_change, ticket=ticket, measure=_observe)
 
 

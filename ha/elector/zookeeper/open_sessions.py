@@ -1,4 +1,4 @@
-"""The sessions of this process, so that all can be ended from outside of the event loop."""
+"""The open sessions of this process, so that a thread can end all when the event loop hangs."""
 
 import threading
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from ha.elector.zookeeper.settings import ZooKeeperSettings
 
 
 class OpenSessions:
-    """Opens sessions, as ``Session`` does, and knows those that are in use."""
+    """Builds sessions, and keeps a weak reference to each."""
 
     def __init__(self) -> None:
         self._sessions: WeakSet[Session] = WeakSet()
@@ -24,17 +24,17 @@ class OpenSessions:
         *,
         ticket: SessionTicket | None = None,
     ) -> Session:
-        """See ``SessionFactory``."""
+        """Build a session; see ``SessionFactory``."""
         session = measured_session(settings, on_state, on_change, ticket=ticket)
         self._sessions.add(session)
         return session
 
     def end_all(self) -> None:
-        """End all of them at the server, and wait for it; from any thread but the event loop's.
+        """End all sessions at the server and block for it, in any thread but the event loop's.
 
-        For the end of the process alone: the event loop is not notified.
+        Only for the end of the process: the event loop is not notified.
         """
-        # Each in a thread of its own: one that hangs must not keep the lock of another.
+        # A thread for each: a session that hangs must not delay the release of another's lock.
         ending = [
             threading.Thread(target=session.end_now, daemon=True) for session in self._sessions
         ]

@@ -1,4 +1,4 @@
-"""The three ends of a ZooKeeper request: done, refused, or unknown; never a bare error."""
+"""The outcome of a ZooKeeper request: done, refused or unknown."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -11,7 +11,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Refusal(StrEnum):
-    """Why ZooKeeper definitely did not do it."""
+    """Why a request certainly had no effect."""
 
     NODE_EXISTS = "node exists"
     NO_NODE = "no node"
@@ -23,7 +23,7 @@ class Refusal(StrEnum):
 
 
 class Doubt(StrEnum):
-    """Why it is not known whether ZooKeeper did it."""
+    """Why it is unknown whether a request had an effect."""
 
     LOST = "connection lost"
     LATE = "deadline passed"
@@ -31,7 +31,7 @@ class Doubt(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Done(Generic[T_co]):
-    """The request took effect, with this answer."""
+    """The request took effect; ``value`` is its answer."""
 
     value: T_co
 
@@ -46,7 +46,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """It may have had its effect, or may still have it: kazoo goes on with what we gave up."""
+    """The request may have had an effect, or may still have it: kazoo does not cancel requests."""
 
     why: Doubt
 
@@ -56,21 +56,21 @@ Outcome = Done[T_co] | Refused | Unknown
 
 @dataclass(frozen=True, slots=True)
 class ZnodeFacts:
-    """What a look at a znode shows."""
+    """A znode's Stat, as far as the elector needs it."""
 
     version: int
     ours: bool
-    """Its ephemeralOwner is the session that asked."""
+    """Whether its ephemeralOwner is this session."""
     written_by: int = 0
-    """The ZooKeeper transaction that wrote its bytes (mzxid); no two writes share one."""
+    """The ZooKeeper transaction that last wrote its bytes (mzxid); each write has another one."""
     owner: int = 0
-    """The session whose end deletes it (ephemeralOwner); 0 for a znode that stays."""
+    """The session that owns it (ephemeralOwner); 0 for a persistent znode."""
     written_at: float = 0.0
-    """When its bytes were written (mtime), in seconds since 1970 by ZooKeeper's own clock."""
+    """When its bytes were written (mtime), in seconds since 1970 by the server's clock."""
 
 
 class SessionState(StrEnum):
-    """What a session's connection reports."""
+    """The states of a session; EXPIRED and REFUSED are final."""
 
     CONNECTED = "connected"
     SUSPENDED = "suspended"
@@ -90,8 +90,8 @@ _MEANINGS: Mapping[str, Refusal | Doubt] = {
     "ConnectionLoss": Doubt.LOST,
     "ConnectionClosedError": Doubt.LOST,
     "OperationTimeoutError": Doubt.LOST,
-    # Troubles of a server's that pass, while the connection may stay.  They are no reason to give
-    # up, and none to believe that nothing was done: only a new session settles it.
+    # Temporary errors of a server, after which the connection may stay.  The request may have had
+    # an effect: only a new session shows that.
     "SessionMovedError": Doubt.LATE,
     "RequestTimeoutError": Doubt.LATE,
     "ThrottledOpError": Doubt.LATE,
@@ -99,7 +99,7 @@ _MEANINGS: Mapping[str, Refusal | Doubt] = {
 
 
 def meaning_of(error: str) -> Refusal | Doubt:
-    """Look up the error's class; an unknown one is a refusal that no retry changes."""
+    """Return the meaning of a kazoo error by its class name; OTHER, which no retry changes."""
     return _MEANINGS.get(error, Refusal.OTHER)
 
 

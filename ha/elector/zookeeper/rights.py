@@ -1,8 +1,8 @@
-"""What ACLs let whom do with a znode.
+"""Compares ACLs, and describes the rights that they grant.
 
 See docs/reference/election.md#acls-and-credentials.
 
-Pure.
+No I/O.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from ha.record import dataclass
 
 _ANYBODY: Final = ("world", "anyone")
 _UNPROVEN_SCHEMES: Final = ("world", "ip")
-"""Of these ZooKeeper asks no proof."""
+"""Schemes whose identities ZooKeeper does not authenticate."""
 _HARM: Final = (
     (2, "write it"),
     (4, "create znodes in it"),
@@ -30,7 +30,7 @@ _HARM: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ZnodeAcl:
-    """A znode's path and its ACL; None where ZooKeeper does not let us see it."""
+    """A znode's path and its ACL; None if this session has no right to read it."""
 
     path: str
     acl: frozenset[AclEntry] | None
@@ -39,11 +39,11 @@ class ZnodeAcl:
 def beyond(
     found: Iterable[AclEntry], configured: Iterable[AclEntry], ours: frozenset[AclEntry] | None
 ) -> frozenset[AclEntry]:
-    """Return what a znode's ACL lets others change beyond what the configured one does.
+    """Return the rights, other than to read, that ``found`` grants and the configured ACL does not.
 
-    ``ours`` is the ACL of a znode that we have just made ourselves: ZooKeeper reports the creator's
-    entry (``auth::``) as the identities that this session has proven.  Where it is not known, such
-    identities cannot be distinguished from others, and are not held against a znode.
+    ``ours`` is the ACL of a znode that this session has just created: ZooKeeper replaces the
+    creator's entry (``auth::``) by the identities that the session has authenticated.  If they are
+    not known (None), the rights of any authenticated identity are not returned.
     """
     granted = frozenset(configured) if ours is None else ours
     anyone_proven = ours is None and any(one.scheme == CREATOR_ALL.scheme for one in granted)
@@ -61,7 +61,7 @@ def beyond(
 
 
 def open_rights_text(acl: Iterable[AclEntry]) -> str:
-    """Return what this ACL lets any client do apart from reading, in words; empty: nothing."""
+    """Describe the rights, other than to read, that the ACL grants to all; empty if none."""
     bits = 0
     for one in acl:
         if (one.scheme, one.identity) == _ANYBODY:
@@ -72,10 +72,10 @@ def open_rights_text(acl: Iterable[AclEntry]) -> str:
 
 
 def shown_acl(acl: Iterable[AclEntry]) -> str:
-    """Return the entries as ha.zookeeper.acl has them, in one order."""
+    """Return the sorted entries in the form of ha.zookeeper.acl."""
     return ", ".join(sorted(map(format_entry, acl)))
 
 
 def identities(acl: Iterable[AclEntry]) -> tuple[tuple[str, str], ...]:
-    """Return the identities named in it, scheme and id, in one order."""
+    """Return the identities of an ACL as (scheme, id), sorted and without duplicates."""
     return tuple(sorted({(one.scheme, one.identity) for one in acl}))

@@ -1,4 +1,4 @@
-"""SASL to ZooKeeper, for which kazoo needs a package that is not installed with ours."""
+"""The SASL options for kazoo, which needs an optional package for them."""
 
 import importlib.util
 
@@ -11,7 +11,7 @@ DIGEST = "DIGEST-MD5"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sasl:
-    """Our identity: a Kerberos ticket, or a name and a password."""
+    """The identity of this process for ZooKeeper: a Kerberos ticket, or a name and a password."""
 
     mechanism: str
     service: str = "zookeeper"
@@ -32,9 +32,9 @@ class Sasl:
             )
 
     def options(self) -> dict[str, str]:
-        """Return them as kazoo passes them on.  Raises ConfigurationError if a library is missing.
+        """Return kazoo's ``sasl_options``.  Raises ConfigurationError if a package is missing.
 
-        kazoo itself would only die of it in its thread, and report a lost connection.
+        Else kazoo's thread would end with an error, and report a lost connection.
         """
         _require("puresasl", "pure-sasl")
         if self.mechanism == DIGEST:

@@ -1,4 +1,4 @@
-"""ZooKeeper's servers in the order in which a session tries them, each resolved on its turn."""
+"""Resolves ZooKeeper's servers, and yields their addresses in the order of the attempts."""
 
 import random
 import time
@@ -10,17 +10,17 @@ from ha.names import NAMES, Names, Unresolved
 Server = tuple[str, str, int]
 """A server's name, one of its addresses, its port."""
 MOST_SECONDS: Final = 5.0
-"""For names that the resolver does not answer, where no server is left that has an address."""
+"""The longest wait for names that the resolver does not answer, after all other servers."""
 _STEP_SECONDS: Final = 0.01
-"""For one name, before the next one is looked at."""
+"""The wait for one name before the next name is tried."""
 
 
 class Servers:
-    """One round of attempts, in place of kazoo's list of resolved servers.
+    """The addresses for one round of connection attempts, in place of kazoo's own list.
 
-    kazoo resolves all names before it tries one: with one name that the resolver does not answer
-    no session came about within its own timeout.  Here all lookups run at once, servers with an
-    address come first, and the others when they have one.
+    kazoo resolves all names before it connects: with one name that the resolver does not answer,
+    the session timeout passes without a session.  Here all lookups run at once, and a server is
+    tried as soon as it has an address.
     """
 
     def __init__(
@@ -36,11 +36,11 @@ class Servers:
         self._names = names
 
     def __len__(self) -> int:
-        """Return how many names there are; kazoo makes no attempt without any."""
+        """Return the number of names; kazoo makes no attempt if it is 0."""
         return len(self._hosts)
 
     def __iter__(self) -> Iterator[Server]:
-        """Yield addresses of servers in random order, and give a reason for each that has none."""
+        """Yield the servers' addresses, in random order, and pass lookup errors to ``note``."""
         waiting = random.sample(self._hosts, len(self._hosts))
         for host, _ in waiting:
             self._names.look_again(host)

@@ -1,7 +1,7 @@
-"""The ACLs of all znodes of a nameservice: read them, and give them the configured one.
+"""Reads the ACLs of all znodes of a nameservice, and sets them to the configured one.
 
-A cluster that was open, and is to be closed, keeps its old znodes open otherwise: ZooKeeper sets an
-ACL when a znode is created, and never again by itself.
+If a cluster gets a stricter ``ha.zookeeper.acl``, its existing znodes keep their old ACL otherwise:
+ZooKeeper sets an ACL only when a znode is created.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ PROBE_ZNODE = "NnhaProbe"
 
 
 class Came(Enum):
-    """What has come of giving a znode an ACL."""
+    """The results of setting a znode's ACL."""
 
     SET = auto()
     WAS_SO = auto()
@@ -31,7 +31,7 @@ class Came(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What has come of it, and the ACL that the znode had before, where we could see it."""
+    """The result of setting a znode's ACL, and the ACL before, empty if it was not visible."""
 
     came: Came
     before: frozenset[AclEntry] = frozenset()
@@ -39,33 +39,33 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """What has come of giving all znodes the configured ACL."""
+    """The result of setting the configured ACL on all znodes."""
 
     acl: frozenset[AclEntry]
-    """The configured one as ZooKeeper reports it for us."""
+    """The configured ACL as ZooKeeper reports it for this session."""
     looked_at: int
     changed: tuple[ZnodeAcl, ...]
-    """Each with the ACL that it had before."""
+    """The znodes that were changed, each with the ACL that it had before."""
     refused: tuple[str, ...]
-    """Those whose ACL we have no right to change."""
+    """The znodes whose ACL this session has no right to change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What ZooKeeper lets us do in the scope, tried out: it takes wrong passwords at the door, and
-    refuses only what needs rights (docs/reference/kazoo.md#authentication)."""
+    """The rights of this session in the scope, by a test: ZooKeeper accepts wrong passwords, and
+    refuses only requests that need rights (docs/reference/kazoo.md#authentication)."""
 
     refused: str = ""
-    """Why no znode could be created there; empty: one could."""
+    """Why no znode could be created in the scope; empty if one could."""
     acl: frozenset[AclEntry] | None = None
-    """What ZooKeeper makes of the configured ACL for us; None where we may not see it."""
+    """The configured ACL as ZooKeeper reports it for this session; None if it may not read it."""
     may_write: bool = False
-    """Whether the configured ACL lets us write what we have made."""
+    """Whether this session may write a znode with the configured ACL."""
     deleted: bool = False
 
 
 async def acls_below(session: Session, path: str) -> tuple[ZnodeAcl, ...]:
-    """Return the ACL of the znode and of all below it, each znode before those in it."""
+    """Return the ACLs of the znode and of all below it, each parent before its children."""
     found = await session.acl(path)
     if _is(found, Refusal.NO_NODE):
         return ()
@@ -79,7 +79,7 @@ async def acls_below(session: Session, path: str) -> tuple[ZnodeAcl, ...]:
 
 
 async def probe(session: Session, settings: ZooKeeperSettings) -> Probe:
-    """Create, write and delete a znode of this session's in the scope; nothing is left behind."""
+    """Create, write and delete an ephemeral znode in the scope, to find out the rights."""
     path = f"{settings.scope}/{PROBE_ZNODE}-{session.session_id}"
     made = await session.create(path, ephemeral=True)
     if not isinstance(made, Done):
@@ -95,13 +95,13 @@ async def probe(session: Session, settings: ZooKeeperSettings) -> Probe:
 
 
 async def close_all(session: Session, settings: ZooKeeperSettings, *, force: bool) -> Closed:
-    """Give the scope and all znodes below it the configured ACL; what they say stays.
+    """Set the configured ACL on the scope and all znodes below it; their bytes stay.
 
-    Only the term is removed where it was open: it may say of a NameNode that it has ended, and
-    without it the next takeover waits for the read lease.
+    Only the term is deleted if anybody could write it: a false one could say that a NameNode has
+    ended.  Without it the next takeover waits for the read lease.
 
     Raises:
-        ZooKeeperRefused: by the configured ACL we could not write any more ourselves (not checked
+        ZooKeeperRefused: this session could not write znodes with the configured ACL (not checked
             with ``force``); nothing was changed.
     """
     tried = await probe(session, settings)
@@ -131,7 +131,7 @@ async def close_all(session: Session, settings: ZooKeeperSettings, *, force: boo
             case _:
                 assert_never(given.came)
         looked_at += 1
-        # Listed only now: a client that could create something in it cannot any more.
+        # List the children after the change: no other client can create one any more.
         paths += [f"{path}/{name}" for name in await _names(session, path)]
     if any(one.path == settings.term and open_to_all(tuple(one.acl or ())) for one in changed):
         await session.delete(settings.term)
@@ -139,9 +139,9 @@ async def close_all(session: Session, settings: ZooKeeperSettings, *, force: boo
 
 
 async def give_acl(session: Session, path: str, wanted: frozenset[AclEntry]) -> Given:
-    """Give one znode the configured ACL, which ZooKeeper reports as ``wanted``.
+    """Set the configured ACL, which ZooKeeper reports as ``wanted``, on one znode.
 
-    Raises ZooKeeperRefused and ZooKeeperUnavailable where that fails, but not for want of rights.
+    Raises ZooKeeperRefused or ZooKeeperUnavailable; missing rights are a result, ``Came.REFUSED``.
     """
     for _ in range(ACL_ATTEMPTS):
         found = await session.acl(path)

@@ -1,4 +1,4 @@
-"""The number and password of a ZooKeeper session, by which a new process takes it over.  Pure."""
+"""The id and password of a ZooKeeper session, with which a new process continues it; no I/O."""
 
 import json
 
@@ -7,23 +7,23 @@ from ha.record import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SessionTicket:
-    """Its holder owns the session, its lock included; keep it as a secret."""
+    """A secret: any process that has it can use the session, and so holds its lock."""
 
     session_id: int
     password: bytes
 
     def __repr__(self) -> str:
-        """Return a text without the password: tickets come into logs."""
+        """Return a text without the password, as tickets are logged."""
         return f"SessionTicket(session_id={self.session_id:#x})"
 
 
 def encode_ticket(ticket: SessionTicket) -> bytes:
-    """Encode it as JSON."""
+    """Encode a ticket, with its password, as JSON."""
     return json.dumps({"session": ticket.session_id, "password": ticket.password.hex()}).encode()
 
 
 def decode_ticket(data: bytes) -> SessionTicket | None:
-    """Return the ticket; None where these bytes are none."""
+    """Decode a ticket; return None if the bytes are not one."""
     try:
         found = json.loads(data)
         number, password = int(found["session"]), bytes.fromhex(found["password"])

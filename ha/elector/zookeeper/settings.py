@@ -1,4 +1,4 @@
-"""What the elector must know to reach ZooKeeper, read once and checked once."""
+"""The settings of the ZooKeeper session, from the configuration."""
 
 import os
 import stat
@@ -25,7 +25,7 @@ class ZooKeeperSettings:
     hosts: str
     session_timeout_seconds: float
     scope: str
-    """The znode of this nameservice, e.g. ``/hadoop-ha/ns1``; with a chroot, that comes first."""
+    """The path of this nameservice's znode, including a chroot, e.g. ``/hadoop-ha/ns1``."""
     acl: tuple[credentials.AclEntry, ...] = (credentials.CREATOR_ALL,)
     auth: tuple[credentials.AuthEntry, ...] = ()
     tls: Tls | None = None
@@ -62,25 +62,25 @@ class ZooKeeperSettings:
 
     @property
     def count(self) -> str:
-        """The path of the znode whose version counts the locks that our controllers have made."""
+        """The path of the znode whose version counts the locks that nnha's ZKFCs have created."""
         return f"{self.scope}/{COUNT_ZNODE}"
 
     @property
     def request_deadline_seconds(self) -> float:
-        """How long one request may take; a third of the session, so that it ends within it."""
+        """The limit for a request: a third of the session timeout, so that it ends before that."""
         return max(0.5, self.session_timeout_seconds / 3)
 
     @property
     def connect_cap_seconds(self) -> float:
-        """How long one server may take to accept: two dead ones must leave time for the third."""
+        """The limit for a connection attempt: after two dead servers a third must get its turn."""
         return max(0.2, self.session_timeout_seconds / 6)
 
     @property
     def handshake_cap_seconds(self) -> float:
-        """How long a server that accepted may take to answer the first word.
+        """The limit for the server's answer to the handshake, after it has accepted a connection.
 
-        One that has just started sometimes never does; kazoo would wait a whole session timeout
-        for it, and lose the session with it.
+        A server that has just started may never answer; kazoo would wait for the whole session
+        timeout, after which the session has expired.
         """
         return max(0.5, self.session_timeout_seconds / 4)
 
@@ -88,7 +88,7 @@ class ZooKeeperSettings:
 def zookeeper_settings(
     conf: Configuration, *, nameservice: str, namenode: str | None = None
 ) -> ZooKeeperSettings:
-    """Read the ha.zookeeper.* keys.  Raises ConfigurationError naming the key at fault."""
+    """Read the ha.zookeeper.* keys.  Raises ConfigurationError with the bad key."""
     quorum = conf.get(keys.ZOOKEEPER_QUORUM, nameservice=nameservice, namenode=namenode)
     timeout = conf.get(keys.ZOOKEEPER_SESSION_TIMEOUT, nameservice=nameservice, namenode=namenode)
     parent = conf.get(keys.ZOOKEEPER_PARENT, nameservice=nameservice, namenode=namenode)
@@ -118,10 +118,10 @@ def zookeeper_settings(
 def _acl(
     conf: Configuration, nameservice: str, namenode: str | None, mode: Mode, *, proven: bool
 ) -> tuple[credentials.AclEntry, ...]:
-    """Return our znodes' ACL; a process that proves its identity and names none gets its own.
+    """Return the ACL for new znodes; the default with credentials is the creator's (``auth::``).
 
-    Hadoop's default is open to everybody, credentials or not.  The modes that change nothing of
-    what a running cluster does keep it.
+    Hadoop's default is open to all clients, also with credentials.  The security modes that must
+    not change a running cluster keep that.
     """
     whose = {"nameservice": nameservice, "namenode": namenode}
     named = conf.is_set(keys.ZOOKEEPER_ACL, **whose)
@@ -133,7 +133,7 @@ def _acl(
 
 
 def _open_acl(acl: tuple[credentials.AclEntry, ...], policy: str) -> str:
-    """Return the warning to give.  Raises ConfigurationError where the policy is to refuse.
+    """Return a warning if the ACL is open; raises ConfigurationError if the policy refuses that.
 
     See docs/reference/election.md#acls-and-credentials.
     """
@@ -168,7 +168,7 @@ def _tls(conf: Configuration, mode: Mode) -> Tls | None:
         password=_indirect(conf.get(keys_zookeeper.KEYSTORE_PASSWORD), mode),
         check_host_name=conf.get(keys_zookeeper.CHECK_HOST_NAME),
     )
-    # so that what cannot be used is reported at the start, not as a lost connection
+    # A bad file is reported at the start, not as a lost connection later.
     context_of(tls)
     return tls
 
@@ -190,16 +190,16 @@ def _sasl(conf: Configuration, nameservice: str, namenode: str | None, mode: Mod
 
 
 def _indirect(value: str, mode: Mode) -> str:
-    """Read the file behind ``@/path``, so that secrets need not be in the XML.
+    """Return the value, or for ``@/path`` the file's text, so that no secret is in the XML.
 
-    In ``strict`` only a file that is its owner's alone.
+    In the mode ``strict`` only the file's owner may have rights on it.
     """
     if not value.startswith("@"):
         return value
     path = Path(value[1:])
     try:
         with path.open(encoding="utf-8") as file:
-            # Of the file that is open: the name may be another's by the time of a second look.
+            # fstat, not stat: another file may have been renamed to the path since it was opened.
             bits = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
             if mode is Mode.STRICT and bits & (stat.S_IRWXG | stat.S_IRWXO):
                 raise ConfigurationError(
@@ -212,7 +212,7 @@ def _indirect(value: str, mode: Mode) -> str:
         raise ConfigurationError(
             f"{path}: cannot read the ZooKeeper credentials named with @: {failure.strerror}"
         ) from failure
-    except ValueError as failure:  # without what is in it: it is to be a secret
+    except ValueError as failure:  # the message must not contain the secret
         raise ConfigurationError(
             f"{path}: cannot read the ZooKeeper credentials named with @: they are no UTF-8 text"
         ) from failure

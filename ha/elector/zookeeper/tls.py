@@ -1,7 +1,7 @@
-"""TLS to ZooKeeper: PEM files, a check of the server's name, and errors with their reason.
+"""Connects to ZooKeeper with TLS: PEM files, a check of the server's name, reasons of errors.
 
-kazoo's own way checks no host name unless asked, allows TLS 1.0, trusts every authority of the
-system in addition to the one given, and calls every failure a time-out
+kazoo's TLS checks no host name by default, allows TLS 1.0, trusts the system's authorities in
+addition to the configured one, and reports each failure as a timeout
 (docs/reference/kazoo.md#tls).
 """
 
@@ -17,7 +17,7 @@ _NOT_PEM = (".jks", ".p12", ".pfx", ".bcfks")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
-    """The authorities that we trust, and our certificate, if we have one."""
+    """The trusted authorities, and the client certificate, if any."""
 
     trusted: Path | None = None
     """None: the system's authorities."""
@@ -38,7 +38,7 @@ class Tls:
 
 
 def context_of(tls: Tls) -> ssl.SSLContext:
-    """Read the files.  Raises ConfigurationError naming the file and what is wrong with it."""
+    """Make a context from the files.  Raises ConfigurationError with the bad file and reason."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.check_hostname = tls.check_host_name
@@ -49,7 +49,7 @@ def context_of(tls: Tls) -> ssl.SSLContext:
         else:
             context.load_verify_locations(at)
         if (at := tls.certificate) is not None:
-            # A callback, never None: OpenSSL would ask at the terminal.
+            # A callback, never None: OpenSSL would prompt for a password at the terminal.
             context.load_cert_chain(at, tls.private_key, lambda: tls.password)
     except (OSError, ValueError) as failure:
         raise ConfigurationError(
@@ -61,9 +61,9 @@ def context_of(tls: Tls) -> ssl.SSLContext:
 def connect(
     tls: Tls, address: tuple[str, int], *, name: str, within_seconds: float
 ) -> ssl.SSLSocket:
-    """Connect and shake hands; the files are read anew, for certificates are renewed under us.
+    """Connect with TLS; the files are read each time, as certificates may have been renewed.
 
-    Raises OSError, its text saying what is wrong: kazoo takes that for a server to be passed over.
+    Raises OSError with the reason, also for bad files: kazoo then tries the next server.
     """
     try:
         context = context_of(tls)
@@ -80,7 +80,7 @@ def connect(
 
 
 def reason_of(failure: BaseException) -> str:
-    """Describe what went wrong with a connection in an operator's words."""
+    """Describe the error of a connection for operators."""
     match failure:
         case ssl.SSLCertVerificationError():
             return f"the server's certificate is refused: {failure.verify_message}"

@@ -1,4 +1,4 @@
-"""What one ZooKeeper transaction may consist of: all of it happens, or nothing."""
+"""The parts of a ZooKeeper transaction, of which all are carried out, or none."""
 
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
@@ -6,12 +6,12 @@ from typing import Any, Final, Protocol
 from ha.record import dataclass
 
 _UNDONE: Final = ("RolledBackError", "RuntimeInconsistency")
-"""What kazoo shows for parts that did not fail themselves."""
+"""kazoo's errors for the parts that did not fail themselves."""
 
 
 @dataclass(frozen=True, slots=True)
 class CreateEphemeral:
-    """A new znode of this session, with the configured ACL."""
+    """Create an ephemeral znode of this session, with the configured ACL."""
 
     path: str
     data: bytes
@@ -19,7 +19,7 @@ class CreateEphemeral:
 
 @dataclass(frozen=True, slots=True)
 class SetData:
-    """New bytes, at any version."""
+    """Set a znode's bytes, at any version."""
 
     path: str
     data: bytes
@@ -27,7 +27,7 @@ class SetData:
 
 @dataclass(frozen=True, slots=True)
 class CheckVersion:
-    """The znode is there, at this version."""
+    """Check that a znode exists and has this version."""
 
     path: str
     version: int
@@ -35,7 +35,7 @@ class CheckVersion:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """A znode goes that is at this version."""
+    """Delete a znode if it has this version."""
 
     path: str
     version: int
@@ -45,7 +45,7 @@ Part = CreateEphemeral | SetData | CheckVersion | Delete
 
 
 class Builder(Protocol):
-    """kazoo's transaction before it is sent."""
+    """The methods of kazoo's TransactionRequest that are used here."""
 
     def create(self, path: str, value: bytes, acl: Any, *, ephemeral: bool) -> None: ...  # noqa: ANN401
 
@@ -57,7 +57,7 @@ class Builder(Protocol):
 
 
 def build(transaction: Builder, parts: Sequence[Part], acl: Any) -> None:  # noqa: ANN401
-    """Put all parts into kazoo's transaction."""
+    """Add the parts to kazoo's transaction."""
     for part in parts:
         match part:
             case CreateEphemeral():
@@ -71,9 +71,9 @@ def build(transaction: Builder, parts: Sequence[Part], acl: Any) -> None:  # noq
 
 
 def failure_in(results: object) -> Exception | None:
-    """Return why a transaction was refused; None where this is no refused transaction's answer.
+    """Return the error of the part that failed in a transaction's results.
 
-    Every part has a result then.
+    None if no part failed, or if ``results`` are not those of a transaction.
     """
     if not isinstance(results, list):
         return None

@@ -10,7 +10,7 @@ _LENGTH = struct.Struct(">i")
 
 @dataclass(frozen=True, slots=True)
 class WhoAmI:
-    """A request of the shape that kazoo sends."""
+    """The request, with the attributes that kazoo expects of its requests."""
 
     type: ClassVar[int] = 107
 
@@ -21,7 +21,7 @@ class WhoAmI:
 
     @classmethod
     def deserialize(cls, data: bytes, offset: int) -> tuple[str, ...]:
-        """Return the identities as ``scheme:name``, without addresses and digests' hashes."""
+        """Return the identities as ``scheme:name``, sorted, without those of the scheme ``ip``."""
         (count,) = _LENGTH.unpack_from(data, offset)
         offset += _LENGTH.size
         found = []

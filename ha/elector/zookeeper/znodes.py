@@ -1,4 +1,4 @@
-"""The nameservice's znodes from outside the election: exists, format, who is active."""
+"""Accesses a nameservice's znodes for commands: exists, format, inspect, read the active."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -31,10 +31,10 @@ async def connected(
     deadline_seconds: float | None,
     open_session: SessionFactory = Session,
 ) -> AsyncIterator[Session]:
-    """Open a short session of its own; without a deadline, wait for a server without end.
+    """Yield a new session, and close it in the end; with no deadline, wait without a limit.
 
     Raises:
-        ZooKeeperUnavailable: no server took us within the deadline.
+        ZooKeeperUnavailable: no server accepted the session within the deadline.
         ZooKeeperRefused: the credentials were refused.
     """
     loop = asyncio.get_running_loop()
@@ -73,15 +73,15 @@ async def parent_exists(session: Session, settings: ZooKeeperSettings) -> bool:
 
 
 async def lock_exists(session: Session, settings: ZooKeeperSettings) -> bool:
-    """Return whether a controller holds the lock at present."""
+    """Return whether a controller holds the lock."""
     return value_of(await session.look(settings.lock), f"look at {settings.lock}") is not None
 
 
 async def ensure_parent(session: Session, settings: ZooKeeperSettings) -> None:
-    """Create the nameservice's znode and what is missing above it, with the configured ACL.
+    """Create the nameservice's znode and its missing parents, with the configured ACL.
 
-    A scope that exists gets the configured ACL.  Unlike Hadoop, existing znodes above it keep
-    theirs: other nameservices live there, too.
+    An existing nameservice's znode gets the configured ACL.  Its existing parents, unlike in
+    Hadoop, keep theirs, as they are also those of other nameservices.
     """
     parts = settings.scope.strip("/").split("/")
     for depth in range(1, len(parts) + 1):
@@ -96,7 +96,7 @@ async def ensure_parent(session: Session, settings: ZooKeeperSettings) -> None:
                             f"ZooKeeper refused to set the ACL of {path}: {Refusal.NO_RIGHTS}"
                         )
             case Refused(why=Refusal.NO_RIGHTS) if depth < len(parts):
-                # Creating needs rights on the parent even where the znode exists already.
+                # ZooKeeper checks the rights on the parent before it finds that the znode exists.
                 if value_of(await session.look(path), f"look at {path}") is None:
                     value_of(outcome, f"create {path}")
             case _:
@@ -110,13 +110,13 @@ async def clear_parent(session: Session, settings: ZooKeeperSettings) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ScopeFacts:
-    """The znodes of a nameservice in ZooKeeper, and our rights on them."""
+    """The znodes of a nameservice in ZooKeeper, and this session's rights on them."""
 
     formatted: bool
     names: tuple[str, ...] = ()
-    """The znodes in the scope."""
+    """The names of the znodes in the scope."""
     acls: tuple[ZnodeAcl, ...] = ()
-    """Of the scope and of all znodes below it."""
+    """The ACLs of the scope and of all znodes below it."""
     probe: Probe = Probe()
     lock: bytes | None = None
     """The lock's bytes; None if no controller holds it."""
@@ -124,17 +124,17 @@ class ScopeFacts:
 
     @property
     def acl(self) -> frozenset[AclEntry]:
-        """The scope's own."""
+        """The ACL of the scope; empty if it is not known."""
         return self.acls[0].acl or frozenset() if self.acls else frozenset()
 
     @property
     def may_write(self) -> bool:
-        """A znode could be created and deleted here."""
+        """Whether a znode could be created and deleted in the scope."""
         return not self.probe.refused and self.probe.deleted
 
 
 async def inspect_scope(session: Session, settings: ZooKeeperSettings) -> ScopeFacts:
-    """Look at everything that an election needs.  Leaves nothing behind."""
+    """Read all that an election needs from ZooKeeper, and probe the rights; changes nothing."""
     if not await parent_exists(session, settings):
         return ScopeFacts(formatted=False)
     names = value_of(await session.children(settings.scope), f"list {settings.scope}")
@@ -150,7 +150,7 @@ async def inspect_scope(session: Session, settings: ZooKeeperSettings) -> ScopeF
 
 
 async def content_of(session: Session, path: str) -> bytes | None:
-    """Return the bytes of a znode; None where there is none.  Errors as ``value_of``."""
+    """Return the bytes of a znode, or None if it does not exist; raises as ``value_of``."""
     outcome = await session.read(path)
     if isinstance(outcome, Refused) and outcome.why is Refusal.NO_NODE:
         return None
@@ -161,7 +161,7 @@ async def content_of(session: Session, path: str) -> bytes | None:
 async def read_active(
     settings: ZooKeeperSettings, *, deadline_seconds: float, open_session: SessionFactory = Session
 ) -> ActiveNodeInfo | None:
-    """Return the holder of the lock, read in a separate session; None if there is none.
+    """Read the holder of the lock in a new session, and return it; None if there is none.
 
     Raises ZooKeeperUnavailable, ZooKeeperRefused, or BadBreadcrumb for bytes that name no node.
     """
