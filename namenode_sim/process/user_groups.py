@@ -5,8 +5,6 @@ seconds: it must not stand between the NameNode and its other callers.
 """
 
 import asyncio
-import grp
-import pwd
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -15,6 +13,8 @@ from types import MappingProxyType
 from typing import Final, Protocol
 
 import structlog
+
+from ha.security.lists.access_list import system_groups
 
 log = structlog.get_logger()
 
@@ -119,13 +119,3 @@ class SystemGroups:
         self._found.move_to_end(user)
         while len(self._found) > self._max_remembered:
             self._found.popitem(last=False)
-
-
-def system_groups(user: str) -> frozenset[str]:
-    """Ask the operating system for a user's groups; it may take a while."""
-    groups = {entry.gr_name for entry in grp.getgrall() if user in entry.gr_mem}
-    try:
-        groups.add(grp.getgrgid(pwd.getpwnam(user).pw_gid).gr_name)
-    except KeyError:
-        return frozenset(groups)
-    return frozenset(groups)

@@ -61,7 +61,7 @@ async def groups_here(user: str) -> frozenset[str]:
     try:
         async with asyncio.timeout(GROUPS_DEADLINE_SECONDS):
             # A directory server may be asked, and may be slow.
-            return await asyncio.to_thread(_groups, user)
+            return await asyncio.to_thread(system_groups, user)
     except TimeoutError as late:
         import structlog  # here: a command that asks one question loads it for nothing
 
@@ -71,7 +71,12 @@ async def groups_here(user: str) -> frozenset[str]:
         raise TimeoutError(f"the groups of {user} are not known: no answer in time") from late
 
 
-def _groups(user: str) -> frozenset[str]:
+def system_groups(user: str) -> frozenset[str]:
+    """Return the groups of a user of this machine, as ``id -Gn`` prints them; none of a stranger.
+
+    A directory service answers for one user also where it does not list all groups (SSSD's
+    ``enumerate = false``).  It may take seconds.
+    """
     try:
         numbers = os.getgrouplist(user, pwd.getpwnam(user).pw_gid)
     except KeyError:

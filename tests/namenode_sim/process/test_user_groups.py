@@ -1,7 +1,11 @@
 """The groups of users are asked for outside the event loop, and kept within limits."""
 
 import asyncio
+import grp
+import os
 import threading
+
+import pytest
 
 from namenode_sim.process.user_groups import SystemGroups
 
@@ -29,6 +33,20 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+async def test_a_directory_service_that_does_not_list_all_groups_is_asked_for_a_users(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """SSSD lists none by default (``enumerate = false``)."""
+    daemon = grp.getgrnam("daemon").gr_gid
+    monkeypatch.setattr(grp, "getgrall", list)
+    monkeypatch.setattr(os, "getgrouplist", lambda _user, own: [own, daemon, 4_000_000_000])
+    groups = SystemGroups()
+    await groups.learn("root")
+    assert groups.known("root") == {grp.getgrgid(0).gr_name, "daemon"}
+    await groups.learn("no-such-user")
+    assert groups.known("no-such-user") == frozenset()
 
 
 async def test_the_loop_turns_while_a_directory_service_takes_its_time() -> None:
