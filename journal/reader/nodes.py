@@ -115,7 +115,7 @@ class SourceNodes:
         return replies
 
     async def writer_states(self, within_seconds: float) -> dict[NodeName, pb.GetJournalStateReply]:
-        """Return when the nodes last heard a writer, of a majority and those that are as quick.
+        """Return when nodes last heard a writer, of a majority and quick others.
 
         Raises:
             QuorumLost: no majority answers within ``within_seconds``.

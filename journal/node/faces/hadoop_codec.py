@@ -58,7 +58,7 @@ def epoch(value: int) -> model.Epoch:
 def stamp(info: hp.RequestInfoProto) -> requests.Stamp:
     """Decode the writer's stamp, or raise BadRequest.
 
-    Java omits the committed txid, or sends -12345 (INVALID_TXID), while it knows none.
+    Java omits the committed txid, or sends -12345 (INVALID_TXID), if no edit is committed yet.
     """
     committed: model.TxId | None = None
     if info.HasField("committedTxId") and signed_64(info.committedTxId) != model.NO_TXID:

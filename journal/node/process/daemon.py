@@ -75,7 +75,7 @@ class JournalNodeDaemon:
 
     @property
     def prepared(self) -> bool:
-        """Whether the HTTP server has loaded the modules that serve segments."""
+        """Whether the HTTP server has loaded aiohttp, which serves segments."""
         return self._endpoint is not None and self._endpoint.prepared
 
     async def start(self) -> None:
@@ -277,7 +277,7 @@ def _why_not_bound(host: str, port: int) -> OSError:
 
 
 async def _prepare(endpoint: Endpoint, node: JournalNode) -> None:
-    """Load what serves segments when the first journal has edits; until then save the memory.
+    """Load aiohttp, which serves segments, when the first journal has edits; save memory before.
 
     A NameNode in a failover must not wait for that at its first download.
     """
