@@ -3,7 +3,7 @@
 They are for tools that read Hadoop's attributes (Syncs60s99thPercentileLatencyMicros); Prometheus
 has a histogram, which can be summed over nodes.
 
-No I/O.
+Pure.
 """
 
 from collections import deque

@@ -3,7 +3,7 @@
 The caller reads all copies in lock-step, and passes each range of transactions with the bytes of
 each node to ``compare``; ``report`` returns the result.
 
-No I/O.
+Pure.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Parses a stream of bytes into framed edits, with checksums and txids verified; no I/O."""
+"""Parses a stream of bytes into framed edits, with checksums and txids verified.  Pure."""
 
 import struct
 from typing import Final

@@ -1,4 +1,4 @@
-"""Merges the nodes' lists of segments into one list without gaps; no I/O."""
+"""Merges the nodes' lists of segments into one list without gaps.  Pure."""
 
 from collections.abc import Mapping, Sequence
 

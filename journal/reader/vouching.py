@@ -2,7 +2,7 @@
 
 See docs/reference/quorum-journal.md#segments-that-one-node-lists.
 
-No I/O.
+Pure.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Compares the ACLs of a nameservice's znodes with the configured one, and explains each risk.
 
-No I/O.  See docs/zookeeper.md#access-rights.
+Pure.  See docs/zookeeper.md#access-rights.
 """
 
 from collections.abc import Iterable, Sequence

@@ -2,7 +2,7 @@
 
 See docs/reference/election.md#bytes-of-the-lock-and-the-breadcrumb.
 
-No I/O.
+Pure.
 """
 
 from typing import Final

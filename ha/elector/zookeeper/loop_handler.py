@@ -34,7 +34,7 @@ class Handler(kazoo_threading.SequentialThreadingHandler):  # type: ignore[misc]
         """Report a TLS socket as readable, too, if it has decrypted bytes.
 
         The bad schedule: two answers come in one TLS record.  kazoo reads the first and waits for
-        the socket; it reads the second at the next ping, a third of a session timeout later.
+        the socket; it reads the second at the next ping, up to a quarter of the session later.
         """
         unpacked = [one for one in rlist if isinstance(one, ssl.SSLSocket) and one.pending()]
         if not unpacked:

@@ -2,7 +2,7 @@
 
 See docs/reference/election.md#acls-and-credentials.
 
-No I/O.
+Pure.
 """
 
 from collections.abc import Iterable

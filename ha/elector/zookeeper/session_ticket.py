@@ -1,4 +1,4 @@
-"""The id and password of a ZooKeeper session, with which a new process continues it; no I/O."""
+"""The id and password of a ZooKeeper session, with which a new process continues it.  Pure."""
 
 import json
 

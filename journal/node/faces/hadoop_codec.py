@@ -1,6 +1,6 @@
 """Decodes Hadoop's QJournalProtocol, with checks of signs and sizes, and encodes replies.
 
-No I/O.
+Pure.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""The newest edits in memory, for NameNodes that tail the in-progress segment; no I/O.
+"""The newest edits in memory, for NameNodes that tail the in-progress segment.  Pure.
 
 See docs/reference/journal-node.md#edits-from-memory.
 """
