@@ -30,7 +30,7 @@ _PHASES: Final[Mapping[type[requests.Request], str]] = {
 
 @cache
 def debugging() -> bool:
-    """Return whether debug logs are on; cached, as the check costs as much as a small batch."""
+    """Return whether debug logs are on; cached, as the check costs as much as a batch."""
     return bool(log.is_enabled_for(_DEBUG))
 
 

@@ -6,7 +6,7 @@ from concurrent.futures import Executor, Future
 from typing import Final
 
 WAIT_SECONDS: Final = 0.003
-"""The longest time that one sync may block the event loop, and so the node's other requests."""
+"""The longest time that a sync may block the event loop; even ten slow ones cost no heartbeat."""
 QUICK_IN_A_ROW: Final = 4
 
 

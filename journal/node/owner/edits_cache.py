@@ -37,7 +37,7 @@ class Retrieved:
 
 
 class NotCached(CacheMiss):
-    """The requested edit is not in the cache; ``missed`` edits before it are not, 0 if unknown."""
+    """The requested edit is before the cache, which lacks ``missed`` edits; 0 if unknown."""
 
     def __init__(self, message: str, *, missed: int) -> None:
         super().__init__(message)
