@@ -141,7 +141,7 @@ class Nodes:
         return [(int(n[6:25]), int(n[26:45])) for n in names]
 
     async def format(self) -> None:
-        writer = self.writer()
+        writer = self.writer(WriterSettings())  # a busy disk may take longer than QUICK allows
         await writer.format()
         await writer.close()
 

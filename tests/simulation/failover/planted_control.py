@@ -172,7 +172,7 @@ def unsettled_predecessor(term: Term, proofs: Any) -> bool:
     _PREDECESSOR + "only_the_very_process_on_this_very_machine_is_seen_to_end",
     why="it takes a port that is closed by a process that lives; 1 of 150 worlds shows it",
 )
-@bug.replacing("a death is guessed", namenode_process.NameNodeProcess, "ended")
+@bug.replacing("a death is guessed", namenode_process.NameNodeProcess, "describe_end")
 def death_is_guessed(self: Any) -> str:
     return "guessed"
 
