@@ -27,7 +27,7 @@ from hadoop.proto import hdfs_types_pb2 as hdfs
 M = TypeVar("M", bound=Message)
 
 DEFAULTS_SECONDS: Final = 3600.0
-"""How long a client takes the NameNode's defaults for what they were, as Hadoop's does."""
+"""How long a client keeps the NameNode's defaults, as Hadoop's does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +183,7 @@ class Namenodes:
     async def data_key(
         self, refused: hdfs.DataEncryptionKeyProto | None = None
     ) -> hdfs.DataEncryptionKeyProto | None:
-        """Return ours, or a new one where it has ended or was ``refused``, as ``DataKeys`` says."""
+        """Return the kept key, or a new one if it has expired or was ``refused``; see ``DataKeys``."""
         if not (await self.defaults()).encryptDataTransfer:
             return None
         key = self._data_key

@@ -55,7 +55,7 @@ async def test_looks_share_a_session_and_hear_of_the_lock(zookeeper: ZooKeeper) 
 
 
 async def test_a_session_that_was_lost_is_replaced_and_ended(zookeeper: ZooKeeper) -> None:
-    """That none is left is looked for after the test (tests/balance.py)."""
+    """Threads that are left fail it (tests/balance.py)."""
     settings = settings_of(zookeeper, 2.0)
     kept = KeptSession(lambda: None)
     async with asyncio.timeout(SECONDS):
