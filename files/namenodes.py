@@ -183,7 +183,7 @@ class Namenodes:
     async def data_key(
         self, refused: hdfs.DataEncryptionKeyProto | None = None
     ) -> hdfs.DataEncryptionKeyProto | None:
-        """Return the kept key, or a new one if it has expired or was ``refused``; see ``DataKeys``."""
+        """Return the kept key, or a new one if it has expired or was ``refused``."""
         if not (await self.defaults()).encryptDataTransfer:
             return None
         key = self._data_key
